@@ -1,6 +1,6 @@
 """Many texts over one call of BatchTranslateText: does memory stay flat, and is each answered once? Linux only.
 
-    dragoman bench bulk-stream [--count 1000000] [--bundle models/en-de/bundle] [--as-ready] [--json OUT]
+    dragoman bench bulk-stream [--count 1000000] [--bundle models/en-de/bundle] [--json OUT]
 
 Starts a server, streams that many short sentences, all different, through `Client.translate_many`, and prints on the
 way how many were answered, how fast, and what is resident of the server and of this process, the client.
@@ -10,7 +10,6 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -18,21 +17,16 @@ import numpy as np
 from bench import frame
 from bench.arguments import add_bundle, whole
 from bench.frame import ArgumentError, Figures
-from bench.memory import growth, resident_mib
+from bench.memory import resident_mib
 from bench.server_process import running, serve_command
 from dragoman import Client
 from dragoman.bundle import Bundle
 
 SAMPLES: Final = 20
-_SUBJECTS = ("Tom", "Mary", "My brother", "Our teacher", "The old man", "A young woman", "Nobody")
-_VERBS = ("bought", "found", "lost", "counted", "sold", "forgot", "painted", "hid", "wanted", "stole", "saw")
-_OBJECTS = ("books", "apples", "red cars", "letters", "houses", "small dogs", "bottles of water", "photos", "keys")
-_ENDINGS = (".", " yesterday.", " in the garden.", " before dinner.", "!", " because it was late.")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=whole, default=1_000_000, metavar="N", help="texts (%(default)s)")
-    parser.add_argument("--as-ready", action="store_true", help="take the answers as they are ready, not in order")
     add_bundle(parser)
 
 
@@ -41,10 +35,11 @@ def measure(arguments: argparse.Namespace) -> Figures:
     if count < SAMPLES:
         raise ArgumentError(f"needs --count {SAMPLES} or more")
     times, errors = np.zeros(count, np.uint8), 0  # how often each text was answered
+    texts = (f"Tom bought {number} books, and then he read them all." for number in range(count))
     rows, model = list[Figures](), Bundle.open(arguments.bundle).manifest.name
     with running(serve_command("--models", arguments.bundle)) as server, Client(server.address) as client:
         start_s = time.perf_counter()
-        answers = client.translate_many(sentences(count), model=model, in_order=not arguments.as_ready)
+        answers = client.translate_many(texts, model=model)
         for answered, (index, translation) in enumerate(answers, start=1):
             times[index] += 1
             errors += translation.error is not None
@@ -52,20 +47,6 @@ def measure(arguments: argparse.Namespace) -> Figures:
                 memory = {"server_mib": resident_mib(server.process.pid), "client_mib": resident_mib(os.getpid())}
                 rows.append({"texts": answered, "texts_per_s": answered / (time.perf_counter() - start_s), **memory})
                 print(frame.as_text(rows[-1]), file=sys.stderr)
-    texts = [row["texts"] for row in rows]
-    growths = {
-        f"{side}_per_100000_texts": growth(texts, [row[side] for row in rows], per=100_000)
-        for side in ("server_mib", "client_mib")
-    }
     once = int((times == 1).sum())
     checks = {"each text is answered once": once == count, "no text has an error": not errors}
-    return {"answered_once": once, "errors": errors, **growths, "rows": rows, "checks": checks}
-
-
-def sentences(count: int) -> Iterator[str]:
-    """Yield short sentences that all differ, a number in each."""
-    for number in range(count):
-        # Lengths without a common factor: the same words rarely stand side by side.
-        parts = (_SUBJECTS, _VERBS, _OBJECTS, _ENDINGS)
-        subject, verb, things, ending = (part[number % len(part)] for part in parts)
-        yield f"{subject} {verb} {number} {things}{ending}"
+    return {"answered_once": once, "errors": errors, "rows": rows, "checks": checks}

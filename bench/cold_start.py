@@ -19,23 +19,16 @@ from bench.memory import peak_resident_mib, resident_mib
 from bench.server_process import english_model, running, serve_command
 from dragoman import Client
 
-_SENTENCES = [
-    "Good morning.",
-    "Where is the nearest railway station?",
-    "I have been waiting for you since this morning, and I am getting hungry.",
-    "The committee will publish its report at the end of the month.",
-]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--data", type=Path, metavar="FILE", help="source<TAB>target or text lines; default: four sentences")
+    add("--data", type=Path, metavar="FILE", help="source<TAB>target or text lines; default: one sentence")
     add("--requests", type=whole, default=200, metavar="N", help="sent one by one (%(default)s)")
     add_serve(parser)
 
 
 def measure(arguments: argparse.Namespace) -> Figures:
-    texts = read_data_file(arguments.data).texts if arguments.data else _SENTENCES
+    texts = read_data_file(arguments.data).texts if arguments.data else ["Where is the nearest railway station?"]
     return started(serve_command(*arguments.serve), list(islice(cycle(texts), arguments.requests)))
 
 

@@ -1,15 +1,17 @@
 """The frame of every measurement: its command line, its errors, its rounds, its tables, its file, its exit code.
 
+A measurement is a module: its docstring is the help of its command, `add_arguments(parser)` adds its arguments, and
+`measure(arguments)` returns its figures.
+
 Figures are names to numbers, texts, and lists of rows. `checks` are names of what must be so, and whether it is;
 `details` are for the file only. All of bench lets a BundleError, a DataFileError, a ServerError
 and errors of dragoman pass up to here.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from bench.arguments import add_json, make_parser
 from bench.files import write_json
@@ -28,19 +30,7 @@ class ArgumentError(Exception):
     """An argument is no good, which shows only together with others or with a file."""
 
 
-class Measurement(Protocol):
-    """A module that says what it measures; its docstring is the help of its command."""
-
-    __doc__: str | None
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add its arguments."""
-
-    def measure(self, arguments: argparse.Namespace) -> Figures:
-        """Return what it found."""
-
-
-def parser_of(name: str, measurement: Measurement) -> Parser:
+def parser_of(name: str, measurement: Any) -> Parser:
     """Make the parser of `dragoman bench NAME`."""
     parser = make_parser(f"dragoman bench {name}", measurement.__doc__)
     measurement.add_arguments(parser)
@@ -48,7 +38,7 @@ def parser_of(name: str, measurement: Measurement) -> Parser:
     return parser
 
 
-def run(name: str, measurement: Measurement, argv: list[str]) -> int:
+def run(name: str, measurement: Any, argv: list[str]) -> int:
     """Measure, print Markdown, and write all figures where `--json` says.
 
     Returns:

@@ -9,19 +9,19 @@ The protocols take turns, round by round; a row holds the median of its rounds. 
 
 import argparse
 import asyncio
-import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
+from itertools import product
 from statistics import median
 from typing import Any, Final
 
+import aiohttp
 import grpc.aio
 
 from bench import frame
 from bench.arguments import add_bundle, count, counts, positive
 from bench.frame import Figures
+from bench.load.loops import ClosedLoop
 from bench.memory import processor_s
 from bench.server_process import Running, free_ports, running, serve_command
 from dragoman.v1 import translation_pb2 as pb
@@ -36,9 +36,6 @@ _HTTP: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "libretranslate": ("/translate", {"q": _TEXT, "source": "en", "target": "de"}),
 }
 
-Call = Callable[[], Awaitable[None]]
-Client = Callable[[], AbstractAsyncContextManager[Call]]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
@@ -51,33 +48,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(arguments: argparse.Namespace) -> Figures:
     [port] = free_ports(1)
     command = serve_command("--models", arguments.bundle, "--http-address", f"127.0.0.1:{port}", "--log-requests=none")
+    kinds = list(product(arguments.concurrency, ("grpc", *_HTTP)))
     with running(command) as server:
-        return {"rows": asyncio.run(_rounds(server, port, arguments))}
-
-
-async def _rounds(server: Running, port: int, arguments: argparse.Namespace) -> list[Figures]:
-    async with grpc.aio.insecure_channel(server.address) as channel:
-        clients: dict[str, Client] = {"grpc": lambda: _grpc_client(channel)}
-        clients |= {protocol: partial(_http_client, port, *_HTTP[protocol]) for protocol in _HTTP}
-        kinds = [(clients_, protocol) for clients_ in arguments.concurrency for protocol in clients]
-        rounds = [
-            [await _one(server, clients[protocol], many, arguments.seconds) for many, protocol in kinds]
-            for _ in range(arguments.rounds)
+        measures = [
+            lambda clients=clients, protocol=protocol: asyncio.run(
+                _one(server, f"http://127.0.0.1:{port}", protocol, clients, arguments.seconds)
+            )
+            for clients, protocol in kinds
         ]
-    return [
-        {"protocol": protocol, "clients": many, **frame.medians(rows)}
-        for (many, protocol), rows in zip(kinds, zip(*rounds, strict=True), strict=True)
-    ]
+        found = frame.in_turn(measures, arguments.rounds)
+    return {
+        "rows": [
+            {"protocol": protocol, "clients": clients, **frame.medians(rows)}
+            for (clients, protocol), rows in zip(kinds, found, strict=True)
+        ]
+    }
 
 
-async def _one(server: Running, client: Client, clients: int, seconds: float) -> dict[str, float]:
+async def _one(server: Running, url: str, protocol: str, clients: int, seconds: float) -> dict[str, float]:
     times_s: list[float] = []
-    async with AsyncExitStack() as stack:
-        calls = [await stack.enter_async_context(client()) for _ in range(clients)]
-        await asyncio.gather(*(call() for call in calls))  # the connection, and the translation that is kept
+    connections = aiohttp.TCPConnector(limit=0)
+    async with (
+        grpc.aio.insecure_channel(server.address) as channel,
+        aiohttp.ClientSession(url, connector=connections, raise_for_status=True) as session,
+    ):
+        stub = TranslationStub(channel)
+        call = partial(_grpc, stub) if protocol == "grpc" else partial(_http, session, *_HTTP[protocol])
+        await asyncio.gather(*(call() for _ in range(clients)))  # the connections, and the translation that is kept
         busy_s, began_s = processor_s(server.process.pid), time.monotonic()
-        await asyncio.gather(*(_call_on_and_on(call, began_s + seconds, times_s) for call in calls))
-        took_s, busy_s = time.monotonic() - began_s, processor_s(server.process.pid) - busy_s
+
+        def now_s() -> float:
+            return time.monotonic() - began_s
+
+        async def send(due_s: float) -> bool:
+            await call()
+            times_s.append(now_s() - due_s)
+            return True
+
+        await ClosedLoop(clients, 0.0, seconds, None).run(send, now_s)
+        took_s, busy_s = now_s(), processor_s(server.process.pid) - busy_s
     return {
         "calls_per_s": len(times_s) / took_s,
         "cpu_ms": 1e3 * busy_s / len(times_s),
@@ -85,40 +94,11 @@ async def _one(server: Running, client: Client, clients: int, seconds: float) ->
     }
 
 
-async def _call_on_and_on(call: Call, end_s: float, times_s: list[float]) -> None:
-    while (began_s := time.monotonic()) < end_s:
-        await call()
-        times_s.append(time.monotonic() - began_s)
-
-
-@asynccontextmanager
-async def _grpc_client(channel: grpc.aio.Channel) -> AsyncIterator[Call]:
-    translate = TranslationStub(channel).TranslateText
+async def _grpc(stub: TranslationStub) -> None:
     request = pb.TranslateTextRequest(contents=[_TEXT], source_language_code="en", target_language_code="de")
-
-    async def call() -> None:
-        await translate(request, timeout=_TIMEOUT_S)
-
-    yield call
+    await stub.TranslateText(request, timeout=_TIMEOUT_S)
 
 
-@asynccontextmanager
-async def _http_client(port: int, path: str, content: dict[str, Any]) -> AsyncIterator[Call]:
-    """Connect; a client of HTTP/1.1 that does the least."""
-    body = json.dumps(content)
-    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
-    request = f"{head}\r\n\r\n{body}".encode()
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-
-    async def call() -> None:
-        writer.write(request)
-        answered = (await reader.readuntil(b"\r\n\r\n")).lower()
-        if not answered.startswith(b"http/1.1 200 "):
-            raise ConnectionError(answered.decode(errors="replace"))
-        await reader.readexactly(int(answered.partition(b"content-length:")[2].partition(b"\r\n")[0]))
-
-    try:
-        yield call
-    finally:
-        writer.close()
-        await writer.wait_closed()
+async def _http(session: aiohttp.ClientSession, path: str, body: dict[str, Any]) -> None:
+    async with session.post(path, json=body) as response:
+        await response.read()

@@ -11,38 +11,32 @@ Linux only.
 """
 
 import argparse
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from bench import frame
 from bench.arguments import count, some_of
 from bench.compare import report
-from bench.compare.inprocess import OFFLINE, SINGLE, Outcome, compare
-from bench.compare.models import converted
+from bench.compare.inprocess import OFFLINE, SINGLE, compare
+from bench.compare.models import TOKENS, random_weights
+from bench.compare.outcome import Outcome
+from bench.exported import bundle_folder, export
 from bench.frame import Figures
 from bench.log import Log, log_with_time
 from bench.memory import peak_resident_mib, resident_mib
 from bench.peers import ct2, ours, random_model
-from bench.peers.checkpoint import Checkpoint
 from bench.peers.random_model import BASE
-from bench.sentences import Sentences
 from bench.server_process import running, serve_command
 from dragoman import Client
-from dragoman.errors import BundleError
-from dragoman.tokenizer import Tokenizer
 
-_TOKENS: Final = 25
+_PRECISION: Final = "int8"
 _SEED: Final = 0
-_LANGUAGES: Final = ("--source-language=en", "--target-language=de")
 _MIB: Final = 2**20
 _MB: Final = 10**6
-_KIB: Final = 2**10  # in which Linux counts the memory of a process that has ended
 
 
 @dataclass(frozen=True)
@@ -86,90 +80,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(arguments: argparse.Namespace) -> Figures:
-    log = log_with_time()
-    shapes = [SHAPES[name] for name in arguments.shapes]
-    found = [examine(shape, arguments.rounds, log) for shape in shapes]
-    outcomes = [outcome for _, both in found for outcome in both]
+    costs, outcomes, log = list[Figures](), list[Outcome](), log_with_time()
+    for shape in (SHAPES[name] for name in arguments.shapes):
+        with tempfile.TemporaryDirectory(prefix="dragoman-large-") as scratch:
+            folder = Path(scratch)
+            log(f"{shape.name}: drawing the weights")
+            random_model.write_checkpoint(folder / "checkpoint", dict(shape.config), TOKENS, _SEED)
+            log(f"{shape.name}: exporting, serving")
+            costs.append({"model": shape.name, **cost_of(shape, folder)})
+            log(frame.as_text(costs[-1]))
+            outcomes += compared(shape, folder, arguments.rounds, log)
     return {
-        "costs": [_row(shape, cost) for shape, (cost, _) in zip(shapes, found, strict=True)],
+        "costs": [_with_limits(row) for row in costs],
         "speed": report.rows(outcomes),
-        "details": {
-            "models": [{**asdict(shape), **cost} for shape, (cost, _) in zip(shapes, found, strict=True)],
-            "outcomes": report.details(outcomes),
-        },
+        "details": {"costs": costs, "outcomes": report.details(outcomes)},
     }
 
 
-def _row(shape: Shape, cost: Figures) -> Figures:
-    """Write the costs, with what is promised in brackets."""
-    promised = {name: f" (at most {limit:g})" for name, limit in shape.limits.items()}
+def _with_limits(costs: Figures) -> Figures:
+    """Write costs with what is promised in brackets."""
+    limits = SHAPES[costs["model"]].limits
+    said = {name: f" (at most {limit:g})" for name, limit in limits.items()}
     return {
-        "model": shape.name,
-        **{name: f"{value:.1f}{promised.get(name, '')}" for name, value in cost.items()},
+        name: f"{value:.1f}{said.get(name, '')}" if isinstance(value, float) else value for name, value in costs.items()
     }
 
 
-def examine(shape: Shape, rounds: int, log: Log) -> tuple[Figures, list[Outcome]]:
-    """Make a model of a shape in a scratch folder, and measure all of it."""
-    config = dict(shape.config)
-    with tempfile.TemporaryDirectory(prefix="dragoman-large-") as scratch:
-        folder, bundle = Path(scratch) / "checkpoint", Path(scratch) / "bundle"
-        log(f"{shape.name}: drawing the weights")
-        random_model.write_checkpoint(folder, config, _TOKENS, _SEED)
-        at_once, one_by_one = shape.sentences
-        texts = random_model.sentences(config, _TOKENS, at_once, _SEED)
-        log(f"{shape.name}: exporting, serving")
-        cost = cost_of(folder, bundle, texts[0])
-        log(f"{shape.name}: {cost}")
-        checkpoint, tokenizer = Checkpoint.open(folder), Tokenizer.open(bundle)
-        theirs = converted(checkpoint, Path(scratch))
-        checkpoint.weights.clear()  # gigabytes
-        sources = [[*tokenizer.encode(text), config["eos_id"]] for text in texts]
-        sentences = Sentences(sources, [_TOKENS] * len(sources))
-        programs = ours.program(bundle, quick=True), ct2.program(theirs, checkpoint, "int8", quick=True)
-        outcomes = [
-            compare(part, shape.name, programs, sentences.pick(size), rounds, log)
-            for part, size in ((OFFLINE, at_once), (SINGLE, one_by_one))
-        ]
-    return cost, outcomes
+def compared(shape: Shape, folder: Path, rounds: int, log: Log) -> list[Outcome]:
+    """Compare the speed of a model whose checkpoint and bundle are in a folder."""
+    at_once, one_by_one = shape.sentences
+    model = random_weights(shape.name, folder, _PRECISION, at_once)
+    programs = (
+        ours.program(model.bundle, quick=True),
+        ct2.program(model.ctranslate2, model.checkpoint, _PRECISION, quick=True),
+    )
+    model.checkpoint.weights.clear()  # gigabytes
+    return [
+        compare(part, shape.name, programs, model.sentences.pick(size), rounds, log)
+        for part, size in ((OFFLINE, at_once), (SINGLE, one_by_one))
+    ]
 
 
-def cost_of(checkpoint: Path, out: Path, text: str) -> Figures:
-    """Export a checkpoint to int8 in a process of its own, serve the bundle, and translate a text.
+def cost_of(shape: Shape, folder: Path) -> Figures:
+    """Export a checkpoint in a process of its own, serve the bundle, and translate a text.
 
     Returns:
         Megabytes are millions of bytes. The export includes its parity check; the first answer counts from before
         `dragoman serve` was started, and memory is that after it.
     """
+    bundle, checkpoint = bundle_folder(folder, _PRECISION), folder / "checkpoint"
+    [text] = random_model.sentences(dict(shape.config), TOKENS, 1, _SEED)
     start_s = time.monotonic()
-    peak_mb = _export(checkpoint, out)
+    export_peak_bytes = export(checkpoint, _PRECISION, bundle)
     export_s = time.monotonic() - start_s
     start_s = time.monotonic()
-    with running(serve_command("--models", out)) as server:
+    with running(serve_command("--models", bundle)) as server:
         with Client(server.address) as client:
             client.translate(text, source_language="en", target_language="de")
         first_answer_s = time.monotonic() - start_s
         resident, peak = (read(server.process.pid) * _MIB / _MB for read in (resident_mib, peak_resident_mib))
     return {
         "checkpoint_mb": _size_mb(checkpoint / "model.safetensors"),
-        "export_peak_mb": peak_mb,
+        "export_peak_mb": export_peak_bytes / _MB,
         "export_s": export_s,
-        "bundle_mb": sum(map(_size_mb, out.iterdir())),
+        "bundle_mb": sum(map(_size_mb, bundle.iterdir())),
         "first_answer_s": first_answer_s,
         "resident_mb": resident,
         "server_peak_mb": peak,
     }
-
-
-def _export(checkpoint: Path, out: Path) -> float:
-    """Run `dragoman export`; gives the most megabytes that it held."""
-    command = [sys.executable, "-m", "dragoman.cli", "export", str(checkpoint), *_LANGUAGES, "--out", str(out)]
-    process = subprocess.Popen(command, stdout=sys.stderr)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise BundleError(f"{checkpoint}: dragoman export failed with exit code {process.returncode}")
-    return usage.ru_maxrss * _KIB / _MB
 
 
 def _size_mb(file: Path) -> float:

@@ -11,10 +11,7 @@ caches. Each client calls again and again, with sentences that were never asked 
 import argparse
 import random
 import tempfile
-import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,16 +19,18 @@ from bench import metrics_page
 from bench.arguments import add_bundle, count, positive
 from bench.copies import copied
 from bench.frame import Figures
+from bench.load.drive import put
+from bench.load.loops import ClosedLoop
 from bench.memory import peak_resident_mib, resident_mib
 from bench.metrics_page import Page
 from bench.server_process import running, serve_command
 from dragoman.bundle import Bundle
-from dragoman.client import Client
-from dragoman.errors import DragomanError
+from dragoman.v1 import translation_pb2 as pb
 from service.registry.model_cost import estimate
 from service.settings import MEGABYTE, Settings
 
 _TIMEOUT_S: Final = 120.0
+_REQUESTS: Final = 100_000  # more than a server of one thread translates in minutes
 _SETTINGS: Final = {"threads": 1, "slots": 8, "encoder_cache_mb": 4, "result_cache_mb": 1}
 _WAIT: Final = "model_wait_duration_seconds"
 
@@ -55,15 +54,14 @@ def measure(arguments: argparse.Namespace) -> Figures:
             copied(arguments.bundle, Path(folder, name), name=name)
         with running(serve_command("--models", folder, *flags, f"--model-memory-mb={budget_mb}")) as server:
             empty_mib = resident_mib(server.process.pid)
-            call = partial(_call, server.address, names, time.monotonic() + arguments.duration)
-            with ThreadPoolExecutor(arguments.clients) as pool:
-                calls, failed = map(sum, zip(*pool.map(call, range(arguments.clients)), strict=True))
+            loop = ClosedLoop(arguments.clients, 0.0, arguments.duration, None)
+            samples = put([server.address], _requests(names), loop, timeout_s=_TIMEOUT_S)
             page = metrics_page.read(server.metrics_address, _TIMEOUT_S)
             peak_mib = peak_resident_mib(server.process.pid)
     budget_mib = budget_mb * MEGABYTE / 2**20
     return {
-        "calls": calls,
-        "failed_calls": failed,
+        "calls": samples.completed + samples.unanswered,
+        "failed_calls": samples.unanswered,
         "loads": page.total("model_loads_total", outcome="loaded"),
         "failed_loads": page.total("model_loads_total", outcome="failed"),
         "evictions": page.total("model_evictions_total"),
@@ -74,7 +72,7 @@ def measure(arguments: argparse.Namespace) -> Figures:
         "empty_server_mib": empty_mib,
         "peak_mib": peak_mib,
         "peak_less_empty_to_budget": (peak_mib - empty_mib) / budget_mib,
-        "checks": {"no call failed": not failed},
+        "checks": {"no call failed": not samples.unanswered},
     }
 
 
@@ -87,16 +85,12 @@ def at_most(page: Page, share: float) -> float:
     return next(bound for bound, below in buckets if below >= share * waits) if waits else 0.0
 
 
-def _call(address: str, names: Sequence[str], until_s: float, seed: int) -> tuple[int, int]:
-    """Call again and again; gives how many calls ended, and how many of them failed."""
-    chance, calls, failed = random.Random(seed), 0, 0
-    weights = [1 / rank for rank in range(1, len(names) + 1)]
-    with Client(address, timeout_s=_TIMEOUT_S, retries=0) as client:
-        while time.monotonic() < until_s:
-            [name] = chance.choices(names, weights)
-            try:
-                client.translate(f"Tom bought {chance.randrange(1_000_000)} books, and read them all.", model=name)
-            except DragomanError:
-                failed += 1
-            calls += 1
-    return calls, failed
+def _requests(names: Sequence[str]) -> list[bytes]:
+    """Draw requests of one sentence for models by Zipf's law, no two of them equal."""
+    chance, weights = random.Random(0), [1 / rank for rank in range(1, len(names) + 1)]
+    return [
+        pb.TranslateTextRequest(
+            model=name, contents=[f"Tom bought {number} books, and read them all."]
+        ).SerializeToString()
+        for number, name in enumerate(chance.choices(names, weights, k=_REQUESTS))
+    ]

@@ -45,18 +45,16 @@ async def watch(pid: int, now_s: Callable[[], float], seen: list[Resident]) -> N
         await asyncio.sleep(_INTERVAL_S)
 
 
-def settled(work: Sequence[float]) -> int:
-    """Return the place of the first sample after the first tenth of the work: by then all caches have their size."""
-    return int(np.searchsorted(work, work[-1] / 10))
-
-
 def growth(work: Sequence[float], sizes: Sequence[float], per: float) -> float | None:
     """Return by how much sizes grow for an amount of work, by a line through all samples after the first tenth.
+
+    By then all caches have their size.
 
     Returns:
         None where there are not two samples.
     """
-    if len(work) < 2 or len(work) - (start := settled(work)) < 2:
+    start = int(np.searchsorted(work, work[-1] / 10)) if work else 0
+    if len(work) - start < 2:
         return None
     return float(np.polyfit(work[start:], sizes[start:], 1)[0]) * per
 

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 BLUE, GREEN, AMBER, RED, GREY, VIOLET = "#2563eb", "#16a34a", "#d97706", "#dc2626", "#64748b", "#7c3aed"
 # From the darkest, the median, to the lightest.
@@ -73,12 +73,9 @@ def scale(axes: Axes, drawn: Sequence[float]) -> None:
         axes.yaxis.set_major_locator(MaxNLocator(5))
         return
     axes.set_yscale("log")
-    low, high = (math.log10(bound(positive)) for bound in (min, max))
-    ticks = [base * 10**power for power in range(math.floor(low), math.ceil(high) + 1) for base in (1, 2, 5)]
-    axes.set_yticks([tick for tick in ticks if 0.8 * min(positive) <= tick <= 1.3 * max(positive)])
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(0.8 * min(positive), 1.3 * max(positive))
 
 
@@ -90,3 +87,42 @@ def legend(axes: Axes) -> None:
         axes.legend(
             handles, labels, loc="lower left", bbox_to_anchor=place, ncols=6, columnspacing=1.2, handlelength=1.3
         )
+
+
+def draw_rates(axes: Axes, timeline: Timeline) -> None:
+    """Draw what was due, and what became of it, in requests a second."""
+
+    def step(name: str, color: str, label: str, **style: Any) -> list[float]:
+        per_second = [number / timeline["bin_s"] for number in timeline[name]]
+        axes.step(middles(timeline), per_second, color=color, where="mid", label=label, **style)
+        return per_second
+
+    answered = step("answered", GREEN, "answered")
+    axes.fill_between(middles(timeline), answered, color=GREEN, alpha=0.15, linewidth=0, step="mid")
+    for name, color in (("rejected", AMBER), ("cancelled", VIOLET), ("failed", RED)):
+        if any(timeline[name]):
+            step(name, color, name)
+    step("offered", GREY, "due", linewidth=1)
+    axes.set_ylabel("requests/s")
+    axes.set_ylim(bottom=0)
+
+
+def draw_latencies(
+    axes: Axes, lines: Sequence[tuple[str, Timeline, str, str]], bounds_ms: Sequence[tuple[float, str, str]] = ()
+) -> None:
+    """Draw percentiles over time.
+
+    Args:
+        lines: label, timeline, name of the percentile there, color.
+        bounds_ms: milliseconds, style and label of lines from side to side.
+    """
+    drawn: list[float] = []
+    for label, timeline, name, color in lines:
+        values = floats(timeline[name])
+        drawn += values
+        axes.plot(middles(timeline), values, color=color, label=label)
+    for bound_ms, style, label in bounds_ms:
+        drawn.append(bound_ms)
+        axes.axhline(bound_ms, color=AMBER, linewidth=1.2, linestyle=style, label=label)
+    axes.set_ylabel("latency, ms")
+    scale(axes, drawn)

@@ -15,16 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from bench import frame, metrics_page
-from bench.arguments import add_bundle, count, counts, input_file, positive
+from bench.arguments import add_bundle, add_data, count, counts, positive
 from bench.frame import Figures
-from bench.load.drive import put
-from bench.load.loops import ClosedLoop
-from bench.load.samples import Samples
-from bench.load.texts import read_data_file, serialize_requests
-from bench.memory import processor_s
+from bench.load.cost import cost
+from bench.load.texts import read_data_file, requests_of
 from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
 from dragoman.bundle import Manifest
-from dragoman.v1 import translation_pb2 as pb
 
 _CONNECTIONS: Final = 64  # the system spreads them over the processes by chance
 _TIMEOUT_S: Final = 60.0
@@ -32,9 +28,9 @@ _POLL_S: Final = 0.05
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add, default = parser.add_argument, Path("models/en-de/checkpoint/parity.tsv")
+    add = parser.add_argument
+    add_data(parser)
     add("--processes", type=counts, default=[1, 2], metavar="N,...", help="of each server (1,2)")
-    add("--data", type=input_file, default=default, metavar="FILE", help="pairs or text lines (%(default)s)")
     add("--clients", type=count, default=64, metavar="N", help="that call at a time (%(default)s)")
     add("--seconds", type=positive, default=5.0, metavar="S", help="of each load (%(default)g)")
     add("--rounds", type=count, default=5, metavar="N", help="of all loads (%(default)s)")
@@ -42,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(arguments: argparse.Namespace) -> Figures:
-    texts = read_data_file(arguments.data).texts
-    requests = serialize_requests(texts, 1, pb.TranslateTextRequest(model=Manifest.read(arguments.bundle).name))
+    requests = requests_of(read_data_file(arguments.data).texts, Manifest.read(arguments.bundle).name)
     measures = [partial(_one, processes, requests, arguments) for processes in arguments.processes]
     return {"processes": [frame.medians(rows) for rows in frame.in_turn(measures, arguments.rounds)]}
 
@@ -55,19 +50,10 @@ def _one(processes: int, requests: Sequence[bytes], arguments: argparse.Namespac
         _await_all(server, processes)
         pids = [server.process.pid, *_children(server.process.pid)]
         idle_mib = sum(map(_share_mib, pids))
-        _load(server, requests, arguments.clients, arguments.seconds / 5)  # warm
-        before_s, began_s = sum(map(processor_s, pids)), time.monotonic()
-        samples = _load(server, requests, arguments.clients, arguments.seconds)
-        took_s, spent_s = time.monotonic() - began_s, sum(map(processor_s, pids)) - before_s
-        if samples.unanswered:
-            raise ServerError(f"the server did not answer {samples.unanswered} calls")
-        return {
-            "processes": processes,
-            "calls_per_s": samples.completed / took_s,
-            "cpu_ms": 1e3 * spent_s / samples.completed,
-            "idle_mib": idle_mib,
-            "loaded_mib": sum(map(_share_mib, pids)),
-        }
+        load = partial(cost, [server.address], pids, requests, arguments.clients, connections=_CONNECTIONS)
+        load(seconds=arguments.seconds / 5)  # warm
+        found = load(seconds=arguments.seconds)
+        return {"processes": processes, **found, "idle_mib": idle_mib, "loaded_mib": sum(map(_share_mib, pids))}
 
 
 def _await_all(server: Running, processes: int) -> None:
@@ -79,11 +65,6 @@ def _await_all(server: Running, processes: int) -> None:
             return
         time.sleep(_POLL_S)
     raise ServerError(f"not all of {processes} processes serve")
-
-
-def _load(server: Running, requests: Sequence[bytes], clients: int, seconds: float) -> Samples:
-    loop = ClosedLoop(clients, 0.0, seconds, None)
-    return put([server.address], requests, loop, timeout_s=_TIMEOUT_S, connections=_CONNECTIONS)
 
 
 def _children(pid: int) -> list[int]:

@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tqdm import tqdm
-
 from bench import metrics_page
 from bench.arguments import add_bundle, add_serve, whole
 from bench.frame import Figures
@@ -52,7 +50,7 @@ def reloaded(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[
         copy = shutil.copytree(bundle, Path(folder) / "bundle")
         with running(serve_command("--models", copy, *arguments)) as server:
             rows = []
-            for number in tqdm(range(reloads + 1), unit="reload", disable=None):
+            for number in range(reloads + 1):
                 if number:
                     replace(server, copy, number)
                 _translate(server, number)

@@ -8,13 +8,15 @@ the training counts them. A row holds the fastest of its rounds: the machine may
 
 import argparse
 import time
+from functools import partial
+from itertools import pairwise
 from typing import Final, get_args
 
 import torch
 from torch import Tensor
 
 from bench.arguments import count, counts, share
-from bench.frame import Figures
+from bench.frame import Figures, in_turn
 from dragoman.bundle import DecoderCell
 from model.loss import Loss
 from model.optim import Optimizers
@@ -22,6 +24,7 @@ from model.options import TrainingOptions
 from model.transformer import Transformer
 
 _LENGTHS: Final = "12,24,40"
+_COMPILING: Final = 2  # the first updates, which do not count
 _FIRST_PIECE: Final = 4  # those before it have a role
 
 
@@ -42,8 +45,8 @@ class Update:
         ids = [torch.randint(_FIRST_PIECE, self.options.vocabulary_size, (rows, length)) for _ in range(3)]
         return ids[0], torch.full((rows,), length), ids[1], ids[2]
 
-    def run(self, batch: tuple[Tensor, Tensor, Tensor, Tensor]) -> tuple[float, float, float]:
-        """Make an update; returns the seconds of forward, backward and optimizer."""
+    def run(self, batch: tuple[Tensor, Tensor, Tensor, Tensor]) -> dict[str, float]:
+        """Make an update; returns the seconds of its parts."""
         times = [time.perf_counter()]
         with torch.autocast("cpu", torch.bfloat16, enabled=self.options.bf16):
             loss = self._loss(*batch)
@@ -53,55 +56,18 @@ class Update:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip_norm)
         self._optimizers.step(self.options.rate)
         times.append(time.perf_counter())
-        return times[1] - times[0], times[2] - times[1], times[3] - times[2]
-
-    def operations(self) -> float:
-        """Count the operations of an update's products but for those of attention: two for each multiply-add."""
-        tables = {"source_embedding.weight", "target_embedding.weight"}
-        matrices = [p for n, p in self.model.named_parameters() if p.dim() == 2 and n not in tables]
-        weights = sum(matrix.numel() for matrix in matrices)
-        if self.model.config.tie_output:
-            weights += self.model.output.weight.numel()
-        return 3 * 2.0 * weights * self.options.batch_tokens
-
-
-def peak(kind: torch.dtype, seconds: float = 1.0) -> float:
-    """Measure the operations a second of a large product."""
-    left, right = torch.randn(4096, 1024, dtype=kind), torch.randn(1024, 1024, dtype=kind)
-    best, end = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        left @ right
-        best = min(best, time.perf_counter() - start)
-    return 2.0 * 4096 * 1024 * 1024 / best
+        seconds = [after - before for before, after in pairwise(times)]
+        return dict(zip(("forward_s", "backward_s", "optimizer_s"), seconds, strict=True))
 
 
 def rows(options: TrainingOptions, lengths: list[int], rounds: int) -> list[Figures]:
-    """Measure updates of batches of each length, in turns.
-
-    Returns:
-        A row for each length. `products_share` is the share of the time that the products would take at the speed of
-        the fastest of them.
-    """
+    """Measure updates of batches of each length, in turn; a row for each length."""
     update = Update(options)
-    batches = {length: update.batch(length) for length in lengths}
-    best: dict[int, tuple[float, float, float]] = {}
-    for number in range(rounds + 2):
-        for length, batch in batches.items():
-            times = update.run(batch)
-            if number >= 2:  # the first ones compile
-                best[length] = min(best.get(length, times), times, key=sum)
-    floor = update.operations() / peak(torch.bfloat16 if options.bf16 else torch.float32)
-    tokens = 2 * options.batch_tokens
-    names = ("forward_s", "backward_s", "optimizer_s")
+    found = in_turn([partial(update.run, update.batch(length)) for length in lengths], _COMPILING + rounds)
+    best = [min(updates[_COMPILING:], key=lambda times: sum(times.values())) for updates in found]
     return [
-        {
-            "length": length,
-            **dict(zip(names, times, strict=True)),
-            "tokens_per_s": tokens / sum(times),
-            "products_share": floor / sum(times),
-        }
-        for length, times in best.items()
+        {"length": length, **times, "tokens_per_s": 2 * options.batch_tokens / sum(times.values())}
+        for length, times in zip(lengths, best, strict=True)
     ]
 
 

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -50,12 +50,10 @@ class Way(NamedTuple):
     Attributes:
         calls: of each function of `service` and its plugins, on the thread of the event loop.
         engine_calls: likewise, on the engine's thread.
-        beside: calls of functions of `dragoman`.
     """
 
     calls: Counter[_Place]
     engine_calls: Counter[_Place]
-    beside: int
 
     @property
     def all_calls(self) -> Counter[_Place]:
@@ -68,7 +66,6 @@ class Way(NamedTuple):
             "functions": len(self.all_calls),
             "calls": self.all_calls.total(),
             "calls_on_the_loop": self.calls.total(),
-            "calls_of_dragoman": self.beside,
         }
 
 
@@ -96,21 +93,17 @@ class Counts:
         work()
         time.sleep(_QUIET_S)
         self._runs = False
-        way = Way(Counter(), Counter(), 0)
+        way = Way(Counter(), Counter())
         for (on_loop, file, function), count in self._calls.items():
-            if (file, function) in self._idle:
-                continue
-            if file.startswith(("service/", "plugins/")):
+            if (file, function) not in self._idle:
                 (way.calls if on_loop else way.engine_calls)[file, function] += count
-            else:
-                way = way._replace(beside=way.beside + count)
         return way
 
     def _note(self, frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if self._runs and event == "call" and code.co_name not in _INLINED:
             file = code.co_filename.removeprefix(_ROOT)
-            is_ours = file.startswith(("service/", "plugins/", "dragoman/"))
+            is_ours = file.startswith(("service/", "plugins/"))
             if is_ours and threading.current_thread().name != _LOG_THREAD:
                 self._calls[threading.get_ident() == self._loop, file, code.co_qualname] += 1
 
@@ -154,22 +147,8 @@ def measure(arguments: argparse.Namespace) -> Figures:
         "rows": [{"call": name, **way.row()} for name, way in found.items()],
         "on the engine's thread: calls a decode step of one row": step,
         "and a sentence besides": few - _STEPS[0] * step,
-        "packages": packages({name: way.all_calls for name, way in found.items()}),
         "functions": functions if arguments.calls else None,
     }
-
-
-def packages(ways: Mapping[str, Counter[_Place]]) -> list[Figures]:
-    """Make a row of each package: its files and calls, of each kind of call."""
-    rows: dict[str, Figures] = {}
-    for name, calls in ways.items():
-        counts: Counter[str] = Counter()
-        for (file, _), count in calls.items():
-            counts[file.split("/")[1]] += count
-        for package, count in counts.most_common():
-            files = {file for file, _ in calls if file.split("/")[1] == package}
-            rows.setdefault(package, {"package": package})[f"{name}: files, calls"] = f"{len(files)}, {count}"
-    return list(rows.values())
 
 
 def _limited(limit: int) -> str:

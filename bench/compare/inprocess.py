@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
-from bench.compare.search import Ratio, Trial, best_of
+from bench.compare.outcome import Agreement, Outcome, Side, Trial, describe
 from bench.frame import in_turn
 from bench.log import Log
 from bench.peers.contender import Contender, Program, Settings
-from bench.sentences import Sentences, equal_sentences
+from bench.sentences import Sentences
 
 # A thread pool may spin for a while after its work, and would take a core from the next program.
 PAUSE_S = 0.3
@@ -30,52 +31,6 @@ class Part:
     measure: Callable[[Contender, Sentences], float]
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Whether two sides did the same work; in int8 each rounds in its own way.
-
-    Attributes:
-        equal: of them with the very same target ids.
-        target_tokens: of the two sides, ours first.
-    """
-
-    sentences: int
-    equal: int
-    target_tokens: tuple[int, int]
-
-    @classmethod
-    def of(cls, ours: Sequence[list[int]], theirs: Sequence[list[int]]) -> "Agreement":
-        return cls(len(ours), equal_sentences(ours, theirs), (sum(map(len, ours)), sum(map(len, theirs))))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came out for one part, model and peer.
-
-    Attributes:
-        names: of the two sides, ours first.
-        figures: [sides][rounds].
-        agreement: of what they translated; None where that was not looked at.
-        bleu: of both; None where there are no references, or no sacrebleu.
-    """
-
-    model: str
-    part: str
-    unit: str
-    higher_is_better: bool
-    names: tuple[str, str]
-    precisions: tuple[str, str]
-    settings: tuple[Settings, Settings]
-    sweeps: tuple[Sequence[Trial], Sequence[Trial]]
-    figures: tuple[Sequence[float], Sequence[float]]
-    agreement: Agreement | None = None
-    bleu: Sequence[float | None] = (None, None)
-
-    @property
-    def ratio(self) -> Ratio:
-        return Ratio.of(*self.figures)
-
-
 def sentences_per_second(contender: Contender, sentences: Sentences) -> float:
     start_s = time.perf_counter()
     contender.translate(sentences)
@@ -84,9 +39,10 @@ def sentences_per_second(contender: Contender, sentences: Sentences) -> float:
 
 def median_latency_ms(contender: Contender, sentences: Sentences) -> float:
     latencies_ms = []
-    for source, limit in zip(sentences.sources, sentences.limits, strict=True):
+    for place in range(len(sentences)):
+        one = sentences.take([place])
         start_s = time.perf_counter()
-        contender.translate_one(source, limit)
+        contender.translate(one)
         latencies_ms.append((time.perf_counter() - start_s) * 1e3)
     return median(latencies_ms)
 
@@ -100,7 +56,7 @@ def sweep(part: Part, program: Program, sentences: Sentences, log: Log) -> list[
     for settings in part.choices(program):
         with ExitStack() as stack:
             figure = part.measure(_open(part, program, settings, sentences, stack), sentences)
-        trials.append(Trial(dict(settings), figure))
+        trials.append(Trial(settings, figure))
         log(f"sweep {part.name} {program.name} {describe(settings)}: {figure:.4g} {part.unit}")
         time.sleep(PAUSE_S)
     return trials
@@ -122,7 +78,8 @@ def compare(
         score: gives BLEU of all target ids.
     """
     trials = [sweep(part, program, sentences, log) for program in programs]
-    best = [best_of(tried, higher_is_better=part.higher_is_better).settings for tried in trials]
+    best = max if part.higher_is_better else min
+    settings = [best(tried, key=lambda trial: trial.figure).settings for tried in trials]
 
     def measure(program: Program, contender: Contender) -> float:
         time.sleep(PAUSE_S)
@@ -132,30 +89,24 @@ def compare(
 
     with ExitStack() as stack:
         opened = [
-            _open(part, program, settings, sentences, stack) for program, settings in zip(programs, best, strict=True)
+            _open(part, program, chosen, sentences, stack) for program, chosen in zip(programs, settings, strict=True)
         ]
-        figures = in_turn(
-            [lambda p=p, c=c: measure(p, c) for p, c in zip(programs, opened, strict=True)],  # type: ignore[misc]
-            rounds,
-        )
+        figures = in_turn([partial(measure, *each) for each in zip(programs, opened, strict=True)], rounds)
         translations = [side.translate(sentences) for side in opened] if part is OFFLINE else []
+    ours, theirs = (
+        Side(program.name, program.precision, chosen, tried, measured)
+        for program, chosen, tried, measured in zip(programs, settings, trials, figures, strict=True)
+    )
     return Outcome(
-        model=model,
-        part=part.name,
-        unit=part.unit,
-        higher_is_better=part.higher_is_better,
-        names=(programs[0].name, programs[1].name),
-        precisions=(programs[0].precision, programs[1].precision),
-        settings=(best[0], best[1]),
-        sweeps=(trials[0], trials[1]),
-        figures=(figures[0], figures[1]),
+        model,
+        part.name,
+        part.unit,
+        part.higher_is_better,
+        ours,
+        theirs,
         agreement=Agreement.of(*translations) if translations else None,
         bleu=[score(ids) for ids in translations] if score and translations else (None, None),
     )
-
-
-def describe(settings: Settings) -> str:
-    return " ".join(f"{name}={value}" for name, value in settings.items()) or "-"
 
 
 def _open(part: Part, program: Program, settings: Settings, sentences: Sentences, stack: ExitStack) -> Contender:

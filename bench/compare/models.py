@@ -14,8 +14,8 @@ from bench.sentences import Sentences, even_places
 from dragoman.bundle import Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 
-# Of the model with random weights: tokens of each sentence, and of each translation.
-BASE_TOKENS = 25
+# Of a model with random weights: tokens of each sentence, and of each translation.
+TOKENS = 25
 _BASE_SENTENCES = 512
 _SEED = 1
 
@@ -59,9 +59,8 @@ def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
     Returns:
         The sentences and their texts.
     """
-    manifest, tokenizer = Bundle.open(bundle).manifest, Tokenizer.open(bundle)
-    texts = read_data_file(data).texts
-    sources = [[*tokenizer.encode(text), manifest.eos_id] for text in texts]
+    manifest, texts = Bundle.open(bundle).manifest, read_data_file(data).texts
+    sources = _sources(bundle, texts)
     fitting = [index for index, ids in enumerate(sources) if 1 < len(ids) <= manifest.max_source_tokens]
     sentences = Sentences(
         [sources[index] for index in fitting],
@@ -93,16 +92,26 @@ def _references(data: Path) -> dict[str, str]:
 
 def base_model(precision: str, work: Path) -> Model:
     """Prepare 6+6 layers of random weights on sentences of a fixed length."""
-    config, folder = random_model.BASE, work / "base"
+    folder = work / "base"
     if not (folder / "checkpoint").exists():
-        random_model.write_checkpoint(folder / "checkpoint", config, BASE_TOKENS, _SEED)
+        random_model.write_checkpoint(folder / "checkpoint", random_model.BASE, TOKENS, _SEED)
+    return random_weights("base", folder, precision, _BASE_SENTENCES)
+
+
+def random_weights(name: str, folder: Path, precision: str, count: int) -> Model:
+    """Prepare a model of random weights, whose checkpoint is in a folder, on sentences of a fixed length."""
     checkpoint = Checkpoint.open(folder / "checkpoint")
     bundle = exported(checkpoint.folder, precision, folder)
-    tokenizer, eos_id = Tokenizer.open(bundle), config["eos_id"]
-    texts = random_model.sentences(config, BASE_TOKENS, _BASE_SENTENCES, _SEED)
-    sources = [[*tokenizer.encode(text), eos_id] for text in texts]
-    sentences = Sentences(sources, [BASE_TOKENS] * len(sources))
-    return Model("base", bundle, checkpoint, converted(checkpoint, folder), sentences, texts, BASE_TOKENS)
+    texts = random_model.sentences(checkpoint.config, TOKENS, count, _SEED)
+    sources = _sources(bundle, texts)
+    return Model(
+        name, bundle, checkpoint, converted(checkpoint, folder), Sentences(sources, [TOKENS] * count), texts, TOKENS
+    )
+
+
+def _sources(bundle: Path, texts: Sequence[str]) -> list[list[int]]:
+    tokenizer, eos_id = Tokenizer.open(bundle), Bundle.open(bundle).manifest.eos_id
+    return [[*tokenizer.encode(text), eos_id] for text in texts]
 
 
 def converted(checkpoint: Checkpoint, work: Path) -> Path:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
 from bench import plotting
-from bench.compare.inprocess import Outcome
+from bench.compare.outcome import Outcome
 
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
@@ -47,4 +47,4 @@ def times_as_fast(outcome: Outcome) -> tuple[float, float, float]:
 
 
 def _label(outcome: Outcome) -> str:
-    return f"{outcome.model}, {outcome.part}\n{outcome.names[1]} {outcome.precisions[1]}"
+    return f"{outcome.model}, {outcome.part}\n{outcome.theirs.name} {outcome.theirs.precision}"

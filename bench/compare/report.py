@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import median
 
-from bench.compare.inprocess import Outcome, describe
+from bench.compare.outcome import Outcome, describe
 from bench.frame import Figures
 from bench.machine import installed, machine, now
 
@@ -24,7 +24,7 @@ def figures(outcomes: Sequence[Outcome]) -> Figures:
 
 def details(outcomes: Sequence[Outcome]) -> list[Figures]:
     """Return every setting that was tried, and every round."""
-    return [{**asdict(outcome), "ratio": asdict(outcome.ratio)} for outcome in outcomes]
+    return [{**asdict(outcome), "ratio": outcome.ratio._asdict()} for outcome in outcomes]
 
 
 def rows(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
@@ -33,25 +33,17 @@ def rows(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
 
 
 def _row(outcome: Outcome) -> dict[str, str]:
-    ours, theirs = (f"{median(figures):.4g}" for figures in outcome.figures)
-    better = "higher" if outcome.higher_is_better else "lower"
+    ours, theirs, agreement = outcome.ours, outcome.theirs, "-"
+    if found := outcome.agreement:
+        agreement = f"{found.equal / found.sentences:.0%}, {' and '.join(f'{n:,}' for n in found.target_tokens)}"
     return {
         "model": outcome.model,
         "part": outcome.part,
-        "unit": f"{outcome.unit}, {better} is better",
-        "Dragoman": f"{outcome.precisions[0]}: {ours}",
-        "peer": f"{outcome.names[1]} {outcome.precisions[1]}: {theirs}",
+        "unit": f"{outcome.unit}, {'higher' if outcome.higher_is_better else 'lower'} is better",
+        "Dragoman": f"{ours.precision}: {median(ours.figures):.4g}",
+        "peer": f"{theirs.name} {theirs.precision}: {median(theirs.figures):.4g}",
         "ratio (spread)": str(outcome.ratio),
-        "equal sentences, target tokens": _agreement(outcome),
+        "equal sentences, target tokens": agreement,
         "BLEU": "-" if None in outcome.bleu else " and ".join(f"{score:.1f}" for score in outcome.bleu),
-        "settings": "; ".join(map(describe, outcome.settings)),
+        "settings": f"{describe(ours.settings)}; {describe(theirs.settings)}",
     }
-
-
-def _agreement(outcome: Outcome) -> str:
-    """Say how far both sides wrote the same; a dash where they were not compared."""
-    found = outcome.agreement
-    if found is None:
-        return "-"
-    ours, theirs = found.target_tokens
-    return f"{found.equal / found.sentences:.0%}, {ours:,} and {theirs:,}"

@@ -3,23 +3,21 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
+from typing import NamedTuple
 
-from bench.compare.inprocess import Outcome, describe
 from bench.compare.load import Answered, closed_load, open_load
-from bench.compare.search import Trial, survivors
+from bench.compare.outcome import Outcome, Side, Trial, describe
 from bench.frame import in_turn
 from bench.load.search import highest_rate
-from bench.load.texts import serialize_requests
 from bench.log import Log
 from bench.peers.contender import Settings
 from bench.peers.servers import Server
 from bench.server_process import ServerError, running
-from dragoman.v1 import translation_pb2
 
 # Bound of the p95, from the scheduled arrival, as a multiple of the idle latency.
 FACTOR = 5.0
-UNIT = "requests/s"
 # A p95 within this multiple of the bound is a near miss.
 _NEAR = 2.0
 # Clients at once that keep a server busy, to see where to begin.
@@ -31,7 +29,7 @@ class Timing:
     """How long each load lasts, in seconds, and how fine the search is.
 
     Attributes:
-        growth: from rung to rung of the sweep.
+        growth: how far apart rates of the sweep are.
         precision: of the highest rate, as a share of it.
     """
 
@@ -47,97 +45,104 @@ QUICK = Timing(warmup_s=0.4, idle_s=0.8, sweep_s=1.2, trial_s=1.5, growth=1.4, p
 
 
 @dataclass
-class Side:
+class Loaded:
+    """A server of one choice of settings, and the loads that it gets."""
+
     server: Server
     settings: Settings
     address: str
     requests: Sequence[bytes]
     timing: Timing
     log: Log
-    idle_ms: float = 0.0
-    held: float = 0.0
     seeds: Iterator[int] = field(default_factory=count)
 
-    def measure_idle(self) -> None:
+    @property
+    def _name(self) -> str:
+        return f"{self.server.name} {describe(self.settings)}"
+
+    def idle_ms(self) -> float:
         load = closed_load(self.address, self.requests, 1, self.timing.warmup_s, self.timing.idle_s)
         if load.failed or load.p50_ms is None:
             raise ServerError(f"{self._name} answers one client with errors")
-        self.idle_ms = load.p50_ms
-        self.log(f"idle {self._name}: {self.idle_ms:.2f} ms")
+        self.log(f"idle {self._name}: {load.p50_ms:.2f} ms")
+        return load.p50_ms
+
+    def busy_rate(self) -> float:
+        return closed_load(self.address, self.requests, _MANY, self.timing.warmup_s, self.timing.idle_s).rate
+
+    def highest_rate(self, bound_ms: float, seconds: float, guess: float, growth: float, precision: float) -> float:
+        holds = partial(self.holds, bound_ms=bound_ms, seconds=seconds)
+        rate = highest_rate(holds, guess, growth=growth, precision=precision)
+        self.log(f"{self._name} holds {rate:.0f}/s with p95 <= {bound_ms:.1f} ms")
+        return rate
+
+    def coarse_rate(self, bound_ms: float, guess: float) -> float:
+        """Find about the highest rate; 0 where it holds none."""
+        timing = self.timing
+        try:
+            return self.highest_rate(bound_ms, timing.sweep_s, guess, timing.growth, timing.growth)
+        except ServerError as error:
+            self.log(str(error))
+            return 0.0
 
     def holds(self, rate: float, bound_ms: float, seconds: float) -> bool:
         """Tell whether it holds a rate; a near miss has a second try, for something else may have taken the machine."""
         load = self._load(rate, bound_ms, seconds)
         if load.holds(_NEAR * bound_ms) and not load.holds(bound_ms):
             load = self._load(rate, bound_ms, seconds)
-        if load.holds(bound_ms):
-            self.held = max(self.held, rate)
         return load.holds(bound_ms)
 
     def _load(self, rate: float, bound_ms: float, seconds: float) -> Answered:
         if rate * seconds < 1:
             raise ServerError(f"{self._name} holds no rate at all: p95 is above {bound_ms:.1f} ms whatever is asked")
         load = open_load(self.address, self.requests, rate, self.timing.warmup_s, seconds, next(self.seeds))
-        self.log(f"{self._name} at {rate:.0f}/s: {_describe(load, bound_ms)}")
+        p95 = "no answer" if load.p95_ms is None else f"p95 {load.p95_ms:.1f} ms"
+        verdict = "holds" if load.holds(bound_ms) else "fails"
+        self.log(f"{self._name} at {rate:.0f}/s: {p95} of {bound_ms:.1f}, {load.failed} failed: {verdict}")
         return load
-
-    @property
-    def _name(self) -> str:
-        return f"{self.server.name} {describe(self.settings)}"
 
 
 @dataclass
 class _Search:
     """The highest rate of one side under one bound; each search begins where the one before ended."""
 
-    side: Side
+    loaded: Loaded
     bound_ms: float
-    guess: float
+    rate: float
     growth: float
 
     def __call__(self) -> float:
-        timing = self.side.timing
-        self.guess = highest_rate(
-            lambda rate: self.side.holds(rate, self.bound_ms, timing.trial_s),
-            self.guess,
-            growth=self.growth,
-            precision=timing.precision,
-        )
+        timing = self.loaded.timing
+        self.rate = self.loaded.highest_rate(self.bound_ms, timing.trial_s, self.rate, self.growth, timing.precision)
         self.growth = 1 + 2 * timing.precision
-        self.side.log(f"{self.side.server.name} holds {self.guess:.0f}/s with p95 <= {self.bound_ms:.1f} ms")
-        return self.guess
+        return self.rate
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """What a sweep chose.
 
     Attributes:
         idle_ms: the lowest idle latency of all settings, so that none is let off for being slow when idle.
-        trials: the settings tried, and the highest rate that each held before it dropped out.
+        trials: the settings tried, and about the highest rate that each held.
     """
 
     settings: Settings
-    idle_ms: float
     rate: float
-    trials: list[Trial]
+    idle_ms: float
+    trials: Sequence[Trial]
 
 
 def sweep(server: Server, requests: Sequence[bytes], timing: Timing, log: Log) -> Best:
-    """Find the settings that hold the highest rate: a ladder of rates, from which settings drop out."""
+    """Find the settings that hold the highest rate, by a coarse search with each of them."""
     with ExitStack() as stack:
-        sides = [stack.enter_context(started(server, settings, requests, timing, log)) for settings in server.choices]
-        for side in sides:
-            side.measure_idle()
-        idle_ms = min(side.idle_ms for side in sides)
-        most = closed_load(sides[-1].address, requests, _MANY, timing.warmup_s, timing.idle_s).rate
-        best, rate = survivors(
-            sides,
-            lambda side, rate: side.holds(rate, FACTOR * idle_ms, timing.sweep_s),
-            rate=most / 2,
-            growth=timing.growth,
-        )
-    return Best(best.settings, idle_ms, rate, [Trial(dict(side.settings), side.held) for side in sides])
+        tried = [stack.enter_context(started(server, settings, requests, timing, log)) for settings in server.choices]
+        idle_ms = min(each.idle_ms() for each in tried)
+        guess = tried[-1].busy_rate() / 2
+        trials = [Trial(each.settings, each.coarse_rate(FACTOR * idle_ms, guess)) for each in tried]
+    best = max(trials, key=lambda trial: trial.figure)
+    if not best.figure:
+        raise ServerError(f"{server.name} holds no rate at all, whatever its settings")
+    return Best(best.settings, best.figure, idle_ms, trials)
 
 
 def compare_served(
@@ -158,50 +163,32 @@ def compare_served(
         ours for both, and under 5 times theirs for both.
     """
     best = [sweep(server, requests, timing, log) for server in servers]
+    our_ms, their_ms = (FACTOR * chosen.idle_ms for chosen in best)
     with ExitStack() as stack:
-        ours, theirs = (
+        loaded = [
             stack.enter_context(started(server, chosen.settings, requests, timing, log))
             for server, chosen in zip(servers, best, strict=True)
-        )
-        our_bound, their_bound = (FACTOR * chosen.idle_ms for chosen in best)
-        searches = [
-            _Search(ours, our_bound, best[0].rate, timing.growth),
-            _Search(theirs, their_bound, best[1].rate, timing.growth),
-            _Search(theirs, our_bound, best[1].rate, timing.growth),
-            _Search(ours, their_bound, best[0].rate, timing.growth),
         ]
-        ours_at_ours, theirs_at_theirs, theirs_at_ours, ours_at_theirs = in_turn(searches, rounds)
-    for name, bounds_ms, figures in (
-        ("served, p95 below 5x own idle", (our_bound, their_bound), (ours_at_ours, theirs_at_theirs)),
-        ("served, p95 below 5x our idle", (our_bound, our_bound), (ours_at_ours, theirs_at_ours)),
-        ("served, p95 below 5x their idle", (their_bound, their_bound), (ours_at_theirs, theirs_at_theirs)),
+        pairs = [(0, our_ms), (1, their_ms), (1, our_ms), (0, their_ms)]
+        searches = [_Search(loaded[side], bound_ms, best[side].rate, timing.growth) for side, bound_ms in pairs]
+        found = in_turn(searches, rounds)
+    for name, bounds_ms, ours, theirs in (
+        ("served, p95 below 5x own idle", (our_ms, their_ms), found[0], found[1]),
+        ("served, p95 below 5x our idle", (our_ms, our_ms), found[0], found[2]),
+        ("served, p95 below 5x their idle", (their_ms, their_ms), found[3], found[1]),
     ):
-        yield Outcome(
-            model=model,
-            part=name,
-            unit=f"{UNIT}, p95 <= {bounds_ms[0]:.1f} and {bounds_ms[1]:.1f} ms",
-            higher_is_better=True,
-            names=(servers[0].name, servers[1].name),
-            precisions=(servers[0].precision, servers[1].precision),
-            settings=(best[0].settings, best[1].settings),
-            sweeps=(best[0].trials, best[1].trials),
-            figures=figures,
+        unit = f"requests/s, p95 <= {bounds_ms[0]:.1f} and {bounds_ms[1]:.1f} ms"
+        our_side, their_side = (
+            Side(server.name, server.precision, chosen.settings, chosen.trials, figures)
+            for server, chosen, figures in zip(servers, best, (ours, theirs), strict=True)
         )
-
-
-def requests_of(texts: list[str], model: str, max_target_tokens: int | None) -> list[bytes]:
-    """Make one request for each text, ready to send."""
-    options = translation_pb2.TranslateOptions(max_target_tokens=max_target_tokens)
-    return serialize_requests(texts, 1, translation_pb2.TranslateTextRequest(model=model, options=options))
+        yield Outcome(model, name, unit, True, our_side, their_side)
 
 
 @contextmanager
-def started(server: Server, settings: Settings, requests: Sequence[bytes], timing: Timing, log: Log) -> Iterator[Side]:
+def started(
+    server: Server, settings: Settings, requests: Sequence[bytes], timing: Timing, log: Log
+) -> Iterator[Loaded]:
     """Start a server of one choice of settings for the time of the block."""
     with running(server.command(settings)) as process:
-        yield Side(server, settings, process.address, requests, timing, log)
-
-
-def _describe(load: Answered, bound_ms: float) -> str:
-    p95 = "no answer" if load.p95_ms is None else f"p95 {load.p95_ms:.1f} ms"
-    return f"{p95} of {bound_ms:.1f}, {load.failed} failed: {'holds' if load.holds(bound_ms) else 'fails'}"
+        yield Loaded(server, settings, process.address, requests, timing, log)

@@ -1,6 +1,7 @@
 """How a load calls a server, whatever goes over the wire: a request, its reply, or why there is none."""
 
 import math
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Protocol
 
@@ -26,7 +27,7 @@ class Reply:
     """What came back for one request, perhaps piece by piece.
 
     Attributes:
-        first_text_s: when the first piece of a stream was there, on the clock of the generator; NaN where none was.
+        first_text_s: when the first piece of a stream was there, by `time.perf_counter`; NaN where none was.
         gaps_s: of a stream: the time from each piece of a text to the next one.
     """
 
@@ -40,7 +41,8 @@ class Reply:
     def translations(self) -> list[translation_pb2.TranslatedText]:
         return [self._results[index] for index in sorted(self._results)]
 
-    def add_text(self, index: int, at_s: float) -> None:
+    def add_text(self, index: int) -> None:
+        at_s = time.perf_counter()
         if index in self._last_s:
             self.gaps_s.append(at_s - self._last_s[index])
         elif not self._last_s:
@@ -51,8 +53,8 @@ class Reply:
         self._results[index] = result
 
 
-# Sends a request, with a timeout in seconds and the clock of the generator.
-Ask = Callable[[bytes, float, Callable[[], float]], Awaitable[Reply]]
+# Sends a request, with a timeout in seconds.
+Ask = Callable[[bytes, float], Awaitable[Reply]]
 
 
 class Calls(Protocol):

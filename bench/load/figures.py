@@ -40,24 +40,18 @@ def summarize(samples: Samples, goodput_ms: float | None = None) -> dict[str, An
         "goodput_ms": goodput_ms,
         **_figures(table, duration_s, goodput_ms),
         "latency_quantiles": _quantiles(table),
-        **_lateness(table.sent_s - table.due_s, latencies_ms(table)),
+        **_lateness(table.sent_s - table.due_s, table.latency_ms),
         **_errors(table),
         **_streaming(table, np.array(samples.gaps_s)),
         **_by_priority(table, duration_s, goodput_ms),
     }
 
 
-def latencies_ms(table: Table) -> NDArray[np.float64]:
-    """Return [answered requests] milliseconds from the moment each was due to its answer."""
-    return (table.ended_s - table.due_s)[table.answered] * 1e3
-
-
 def _figures(table: Table, duration_s: float, goodput_ms: float | None) -> dict[str, Any]:
     """Compute the figures that are of all requests as well as of those of one priority."""
     requests, completed = len(table.due_s), int(table.answered.sum())
     source_tokens, target_tokens = int(table.source_tokens.sum()), int(table.target_tokens.sum())
-    latency_ms = latencies_ms(table)
-    good = completed if goodput_ms is None else int((latency_ms <= goodput_ms).sum())
+    good = completed if goodput_ms is None else int((table.latency_ms <= goodput_ms).sum())
     return {
         "num_requests": requests,
         "completed": completed,
@@ -72,7 +66,7 @@ def _figures(table: Table, duration_s: float, goodput_ms: float | None) -> dict[
         "input_throughput": _per_second(source_tokens, duration_s),
         "output_throughput": _per_second(target_tokens, duration_s),
         "total_token_throughput": _per_second(source_tokens + target_tokens, duration_s),
-        **_spread(latency_ms, "e2el"),
+        **_spread(table.latency_ms, "e2el"),
     }
 
 
@@ -93,10 +87,9 @@ def _spread(times_ms: NDArray[np.float64], name: str) -> dict[str, float | None]
 
 def _quantiles(table: Table) -> list[list[float]]:
     """Return pairs of a percentile and the latency in milliseconds there."""
-    latency_ms = latencies_ms(table)
-    if not latency_ms.size:
+    if not table.answered.any():
         return []
-    at = np.percentile(latency_ms, QUANTILES)
+    at = np.percentile(table.latency_ms, QUANTILES)
     return [[float(quantile), float(value)] for quantile, value in zip(QUANTILES, at, strict=True)]
 
 

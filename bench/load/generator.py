@@ -7,8 +7,8 @@ requests are encoded before the test, and an answer is parsed for its counts and
 import time
 from collections.abc import Callable, Sequence
 
-from bench.load.calls import Ask, NoAnswerError
-from bench.load.samples import Ending, Samples
+from bench.load.calls import Ask, NoAnswerError, Reply
+from bench.load.samples import ANSWERED, Ending, Samples
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 
@@ -61,29 +61,30 @@ class Generator:
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
         sent_s, bulk = self.now_s(), number in self._bulk
+        ending = ANSWERED
         try:
-            reply = await ask(self._requests[number], self._timeout_s, self.now_s)
-            translations = reply.translations
-            _raise_first_error(translations)
+            reply = await ask(self._requests[number], self._timeout_s)
+            _raise_first_error(reply.translations)
         except NoAnswerError as error:
-            self._samples.ended_in_error(due_s, sent_s, self.now_s(), **error.ending._asdict(), bulk=bulk)
-            return False
+            reply, ending = Reply(), error.ending
         finally:
             self.in_flight -= 1
-        self._samples.succeeded(
+        translations = reply.translations
+        self._samples.add(
             due_s,
             sent_s,
             self.now_s(),
+            ending,
             sentences=len(translations),
             source_tokens=sum(translation.source_tokens for translation in translations),
             target_tokens=sum(translation.target_tokens for translation in translations),
             bulk=bulk,
-            first_text_s=reply.first_text_s,
+            first_text_s=reply.first_text_s - self._start,
             gaps_s=reply.gaps_s,
         )
-        if self._check is not None:
+        if self._check is not None and ending is ANSWERED:
             self._check(number, translations)
-        return True
+        return ending is ANSWERED
 
 
 def _raise_first_error(translations: Sequence[translation_pb2.TranslatedText]) -> None:

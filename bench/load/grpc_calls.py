@@ -1,7 +1,7 @@
 """Calls of a load over gRPC: what goes over the wire was serialized before the load."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Final
@@ -82,13 +82,7 @@ class GrpcCalls:
         return request
 
 
-async def _unary(
-    call: grpc.aio.UnaryUnaryMultiCallable,
-    metadata: Metadata,
-    request: bytes,
-    timeout_s: float,
-    now_s: Callable[[], float],
-) -> Reply:
+async def _unary(call: grpc.aio.UnaryUnaryMultiCallable, metadata: Metadata, request: bytes, timeout_s: float) -> Reply:
     """Ask for all translations in one answer."""
     try:
         answer = await call(request, timeout=timeout_s, metadata=metadata)
@@ -98,11 +92,7 @@ async def _unary(
 
 
 async def _streamed(
-    call: grpc.aio.UnaryStreamMultiCallable,
-    metadata: Metadata,
-    request: bytes,
-    timeout_s: float,
-    now_s: Callable[[], float],
+    call: grpc.aio.UnaryStreamMultiCallable, metadata: Metadata, request: bytes, timeout_s: float
 ) -> Reply:
     """Ask for translations that come piece by piece."""
     reply = Reply()
@@ -112,7 +102,7 @@ async def _streamed(
             if piece.HasField("result"):
                 reply.add_result(piece.content_index, piece.result)
             if piece.text_delta:
-                reply.add_text(piece.content_index, now_s())
+                reply.add_text(piece.content_index)
     except grpc.aio.AioRpcError as error:
         raise _no_answer(error) from error
     return reply

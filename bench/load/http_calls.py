@@ -5,7 +5,7 @@ aiohttp takes a seventh of the processor time of httpx for a call, no more than 
 
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -74,12 +74,12 @@ class HttpCalls:
         content: Any = json_format.MessageToDict(message)
         return json.dumps(content, ensure_ascii=False).encode()
 
-    async def _unary(self, request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
+    async def _unary(self, request: bytes, timeout_s: float) -> Reply:
         async with self._posted(_TRANSLATE, request, timeout_s) as response:
             body = await _answered(response)
         return Reply(json_format.Parse(body, translation_pb2.TranslateTextResponse()).translations)
 
-    async def _streamed(self, request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
+    async def _streamed(self, request: bytes, timeout_s: float) -> Reply:
         reply = Reply()
         async with self._posted(_STREAM, request, timeout_s) as response:
             if response.status != 200:
@@ -89,7 +89,7 @@ class HttpCalls:
                 if "result" in piece:
                     reply.add_result(index, json_format.ParseDict(piece["result"], translation_pb2.TranslatedText()))
                 if "textDelta" in piece:
-                    reply.add_text(index, now_s())
+                    reply.add_text(index)
         return reply
 
     @asynccontextmanager

@@ -1,9 +1,8 @@
 """The arguments of `dragoman load-test`, and the load that they ask for."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from bench.arguments import count, make_parser, not_negative, output_file, positive, share, whole
 from bench.load.prepare import LoadSettings
@@ -15,8 +14,6 @@ from dragoman.access import Access
 from dragoman.arguments import Parser, host_and_port, server_address
 from dragoman.arguments import count as field_count
 from dragoman.channel import DEFAULT_ADDRESS
-
-T = TypeVar("T")
 
 _VERIFIED_TEXTS = 500
 # Of a load, where an argument has another name.
@@ -103,7 +100,7 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     add("--texts-per-request", type=count, default=1, metavar="T", help="texts per request (%(default)s)")
     add(
         "--words",
-        type=_parsed(WordCounts.parse),
+        type=WordCounts.parse,
         metavar="KIND:...",
         help="number of words in a text, drawn from the file: fixed:N, uniform:LOW:HIGH or lognormal:MEDIAN:SIGMA",
     )
@@ -137,7 +134,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--slo",
-        type=_parsed(Target.parse),
+        type=Target.parse,
         action="append",
         default=[],
         metavar="NAME=VALUE",
@@ -174,24 +171,10 @@ def _goodput_ms(arguments: argparse.Namespace) -> float | None:
     return next((target.value for target in arguments.slo if target.name == "p95_ms"), None)
 
 
-def _parsed(parse_text: Callable[[str], T]) -> Callable[[str], T]:
-    """Wrap a parser, so that its error is one of argparse."""
-
-    def parse_argument(text: str) -> T:
-        try:
-            return parse_text(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return parse_argument
-
-
 def _plain(value: Any) -> Any:
     match value:
-        case Path():
+        case Path() | WordCounts():
             return str(value)
-        case WordCounts():
-            return ":".join([value.kind, f"{value.first:g}", *([f"{value.second:g}"] if value.kind != "fixed" else [])])
         case [*targets]:
-            return [f"{target.name}={target.value:g}" for target in targets]
+            return [str(target) for target in targets]
     return value

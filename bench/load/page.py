@@ -9,10 +9,8 @@ from bench import plotting
 from bench.load import plots
 from bench.load.comparison import Verdict, compare, conclusion, different_settings
 from bench.load.ramp import describe
-from bench.load.report import GENERATOR_WARNING, cache_share, cache_warning
+from bench.load.report import Report, figures, warnings
 from bench.load.slo import to_line
-
-Report = Mapping[str, Any]
 
 # Title, field of the series, its name for people, color and unit.
 _SERVER_PLOTS: Final = (
@@ -39,12 +37,12 @@ def run_page(report: Report) -> str:
         title=_title(report),
         subtitle=_subtitle(report),
         badge=_badge(report["slo"]),
-        warnings=_warnings(report),
+        warnings=warnings(report),
         cards=list(_cards(report)) if measured else [],
         steps=steps,
         steps_plot=plots.ramp(steps, report["p95_target_ms"]) if steps else "",
         plots=[*(_load_plots(report) if measured else ()), *_server_plots(report.get("server", {}))],
-        figures=list(_figures(report)) if "duration" in report else [],
+        figures=list(figures(report)) if measured else [],
         settings=list(_settings(report["settings"])),
     )
 
@@ -60,11 +58,7 @@ def compare_page(names: Sequence[str], before: Report, after: Report) -> str:
         rows=rows,
         plots=[
             ("Latency by percentile", plots.quantiles(runs), False),
-            (
-                "Latency over time",
-                plots.latencies_over_time(timelines),
-                False,
-            ),
+            ("Latency over time", plots.latencies_over_time(timelines), False),
         ],
         differences=different_settings(before, after),
     )
@@ -114,11 +108,6 @@ def _badge(verdicts: Sequence[Mapping[str, Any]]) -> Badge | None:
     return ("bad", f"{missed} of {len(verdicts)} targets missed") if missed else ("good", "all targets met")
 
 
-def _warnings(report: Report) -> list[str]:
-    warnings = (GENERATOR_WARNING if report.get("generator_limited") else None, cache_warning(report))
-    return [warning for warning in warnings if warning]
-
-
 def _cards(report: Report) -> Iterable[tuple[str, str, str]]:
     """Name the figures in large type, each with its unit."""
     if report["mode"] == "ramp":
@@ -150,27 +139,6 @@ def _server_plots(series: Mapping[str, Any]) -> Iterable[Plot]:
         return
     for title, field, name, color, unit in _SERVER_PLOTS:
         yield title, plots.server_line(series["t_s"], series[field], name, color, unit), False
-
-
-def _figures(report: Report) -> Iterable[tuple[str, str]]:
-    """Name the figures that are on no card."""
-    for outcome in ("completed", "rejected", "cancelled", "failed", "unfinished"):
-        yield f"requests {outcome}", f"{report[outcome]:,}"
-    yield "duration", f"{report['duration']:.2f} s"
-    yield "most requests at once", str(report["max_concurrent_requests"])
-    if report["offered_rate"] is not None:
-        yield "offered", f"{report['offered_rate']:.2f} requests/s"
-    yield "achieved", f"{report['request_throughput']:.2f} requests/s"
-    yield "latency mean, max", f"{_rounded(report['mean_e2el_ms'])} ms, {_rounded(report['max_e2el_ms'])} ms"
-    if report.get("p95_ttft_ms") is not None:
-        yield "first text p50, p99", f"{_rounded(report['p50_ttft_ms'])} ms, {_rounded(report['p99_ttft_ms'])} ms"
-        yield "between pieces p50, p99", f"{_rounded(report['p50_itl_ms'])} ms, {_rounded(report['p99_itl_ms'])} ms"
-    yield "from the result cache", cache_share(report)
-    yield "source, target tokens", f"{report['input_throughput']:,.0f} /s, {report['output_throughput']:,.0f} /s"
-    late = f"{report['p95_send_delay_ms']:.2f} ms, {report['max_send_delay_ms']:.1f} ms"
-    yield "generator's lateness p95, max", f"{late} ({report['late_sends']} late sends)"
-    if "verify_texts" in report:
-        yield "compared with alone", f"{report['verify_compared']:,}, {report['verify_different']} different"
 
 
 def _rounded(value: float | None) -> str:

@@ -7,7 +7,6 @@ from itertools import cycle, islice
 
 from bench.load.loops import ClosedLoop, OpenLoop, poisson_arrivals
 from bench.load.texts import serialize_requests, with_priority
-from bench.load.verify import distinct
 from bench.load.workload import WordCounts, bulk_requests, repeated, texts_of_lengths
 from dragoman.access import Access
 from dragoman.v1 import translation_pb2
@@ -120,7 +119,7 @@ def _draw_texts(settings: LoadSettings, texts: Sequence[str], loop: OpenLoop | C
         words = settings.words.draw(settings.verify_texts or count, settings.seed)
         texts = texts_of_lengths(texts, words, settings.seed)
     if settings.verify_texts:
-        texts = distinct(texts, settings.verify_texts)
+        texts = list(dict.fromkeys(texts))[: settings.verify_texts]
     if settings.repeat_share:
         chosen = repeated(len(texts), count, settings.repeat_share, settings.repeat_zipf, settings.seed)
         texts = [texts[index] for index in chosen.tolist()]

@@ -2,14 +2,13 @@
 
 import asyncio
 import sys
-import time
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
 from bench.load import grpc_calls
-from bench.load.calls import CONNECT_TIMEOUT_S, Calls, NoAnswerError, NoServerError, Reply
+from bench.load.calls import CONNECT_TIMEOUT_S, Calls, NoAnswerError, NoServerError
 from bench.load.drive import Watch, drive
 from bench.load.figures import summarize
 from bench.load.generator import Generator
@@ -121,12 +120,9 @@ async def _verifier(work: Workload, calls: Calls, settings: LoadSettings) -> Ver
     verifier = Verifier(work.texts, settings.texts_per_request)
     ask = calls.asks(stream=False)[0]
 
-    async def translate(request: bytes) -> Reply:
-        return await ask(calls.encoded(request), settings.timeout_s, time.perf_counter)
-
     progress = asyncio.create_task(show_count(lambda: verifier.learnt, len(set(work.texts)), "texts alone"))
     try:
-        await verifier.learn(translate, work.template)
+        await verifier.learn(lambda request: ask(calls.encoded(request), settings.timeout_s), work.template)
     finally:
         progress.cancel()
     return verifier

@@ -47,6 +47,7 @@ class Ending(NamedTuple):
         return Outcome.REJECTED if refused or unreachable else Outcome.FAILED
 
 
+ANSWERED: Final = Ending(grpc.StatusCode.OK.name)
 Column = NDArray[np.float64]
 
 
@@ -76,6 +77,11 @@ class Table:
         """[requests] which were answered."""
         return self.with_outcome(Outcome.ANSWERED)
 
+    @property
+    def latency_ms(self) -> Column:
+        """[answered requests] milliseconds from the moment each was due to its answer."""
+        return (self.ended_s - self.due_s)[self.answered] * 1e3
+
     def only(self, rows: NDArray[np.bool_]) -> Table:
         columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
         return Table(**columns, endings=self.endings)
@@ -99,45 +105,38 @@ class Samples:
 
     def __init__(self, warmup_s: float = 0.0) -> None:
         self.warmup_s = warmup_s
-        self.endings = [Ending(grpc.StatusCode.OK.name)]
+        self.endings = [ANSWERED]
         self.gaps_s = array("d")
         self.warmup_requests = 0
         self.completed = 0
-        self._requests = 0
+        self.unanswered = 0
         self._cells = array("d")  # row after row, in the order of `Table`
-        self._known: dict[tuple[str, str], int] = {}
+        self._known: dict[tuple[str, ...], int] = {ANSWERED[:2]: 0}
 
-    @property
-    def unanswered(self) -> int:
-        return self._requests - self.completed
-
-    def succeeded(
+    def add(
         self,
         due_s: float,
         sent_s: float,
         ended_s: float,
+        ending: Ending = ANSWERED,
         *,
-        sentences: int,
-        source_tokens: int,
-        target_tokens: int,
+        sentences: int = 0,
+        source_tokens: int = 0,
+        target_tokens: int = 0,
         bulk: bool = False,
         first_text_s: float = math.nan,
         gaps_s: Iterable[float] = (),
     ) -> None:
-        if self._counts(due_s):
-            self.completed += 1
-            times_s = due_s, sent_s, ended_s, first_text_s
-            self._cells.extend((*times_s, sentences, source_tokens, target_tokens, 0, bulk))
-            self.gaps_s.extend(gaps_s)
-
-    def ended_in_error(
-        self, due_s: float, sent_s: float, ended_s: float, *, code: str, reason: str, message: str, bulk: bool = False
-    ) -> None:
-        if self._counts(due_s):
-            ending = self._known.setdefault((code, reason), len(self.endings))
-            if ending == len(self.endings):
-                self.endings.append(Ending(code, reason, message))
-            self._cells.extend((due_s, sent_s, ended_s, math.nan, 0, 0, 0, ending, bulk))
+        if due_s < self.warmup_s:
+            self.warmup_requests += 1
+            return
+        place = self._known.setdefault(ending[:2], len(self.endings))
+        if place == len(self.endings):
+            self.endings.append(ending)
+        self.completed += place == 0
+        self.unanswered += place != 0
+        self._cells.extend((due_s, sent_s, ended_s, first_text_s, sentences, source_tokens, target_tokens, place, bulk))
+        self.gaps_s.extend(gaps_s)
 
     def table(self) -> Table:
         columns: dict[str, Any] = dict(zip(_COLUMNS, np.array(self._cells).reshape(-1, len(_COLUMNS)).T, strict=True))
@@ -146,9 +145,3 @@ class Samples:
         columns["ending"] = columns["ending"].astype(np.int64)
         columns["bulk"] = columns["bulk"].astype(np.bool_)
         return Table(**columns, endings=list(self.endings))
-
-    def _counts(self, due_s: float) -> bool:
-        counts = due_s >= self.warmup_s
-        self._requests += counts
-        self.warmup_requests += not counts
-        return counts

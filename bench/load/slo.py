@@ -1,8 +1,11 @@
 """Targets that a run is held to, for use in CI: which there are, how they are written, which were missed. Pure."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from bench.arguments import not_negative
 
 
 class Measure(NamedTuple):
@@ -37,18 +40,18 @@ class Target:
         """Read `NAME=VALUE`.
 
         Raises:
-            ValueError: there is no such measure, or the value is no number from 0 on; the message is one line.
+            ArgumentTypeError: there is no such measure, or the value is no number from 0 on; the message is one line.
         """
         name, equals, value = text.partition("=")
         if not equals or name not in MEASURES:
-            raise ValueError(f"{text!r} is not NAME=VALUE with one of {', '.join(MEASURES)}")
+            raise ArgumentTypeError(f"{text!r} is not NAME=VALUE with one of {', '.join(MEASURES)}")
         try:
-            number = float(value)
-        except ValueError:
-            number = -1.0
-        if not 0 <= number < float("inf"):
-            raise ValueError(f"{name} must be a number from 0 on, not {value!r}")
-        return cls(name, number)
+            return cls(name, not_negative(value))
+        except ArgumentTypeError as error:
+            raise ArgumentTypeError(f"{name} must be a number from 0 on, not {value!r}") from error
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value:g}"
 
     @property
     def measure(self) -> Measure:

@@ -1,13 +1,13 @@
 """The texts that a load test sends: read from a file, packed into requests that are ready to send."""
 
-import gzip
 import lzma
 import zlib
 from dataclasses import dataclass
-from io import BufferedIOBase
 from pathlib import Path
+from typing import IO
 
 from dragoman.v1 import translation_pb2
+from model.corpus import OPENERS
 
 
 class DataFileError(Exception):
@@ -63,15 +63,9 @@ def read_pairs(path: Path, limit: int | None = None) -> tuple[list[str], list[st
     return list(sources), list(targets)
 
 
-def open_data_file(path: Path) -> BufferedIOBase:
-    """Open a file for reading, decompressed where its name ends in `.gz` or `.xz`."""
-    match path.suffix:
-        case ".gz":
-            return gzip.open(path, "rb")
-        case ".xz":
-            return lzma.open(path, "rb")
-        case _:
-            return path.open("rb")
+def open_data_file(path: Path) -> IO[bytes]:
+    """Open a file for reading, decompressed where its name says that it is packed."""
+    return OPENERS.get(path.suffix, open)(path, "rb")  # type: ignore[no-any-return, operator]
 
 
 def _source(line: bytes, is_tsv: bool) -> str | None:
@@ -99,6 +93,15 @@ def serialize_requests(
     head = template.SerializeToString()
     starts = range(0, len(texts), texts_per_request)
     return [head + _contents(texts, start, texts_per_request) for start in starts]
+
+
+def requests_of(
+    texts: list[str], model: str, texts_per_request: int = 1, max_target_tokens: int | None = None
+) -> list[bytes]:
+    """Pack texts into requests for a model."""
+    options = translation_pb2.TranslateOptions(max_target_tokens=max_target_tokens)
+    template = translation_pb2.TranslateTextRequest(model=model, options=options)
+    return serialize_requests(texts, texts_per_request, template)
 
 
 def with_priority(request: bytes, priority: translation_pb2.Priority) -> bytes:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.load.figures import latencies_ms
 from bench.load.samples import Outcome, Table
 
 _FEWEST_BINS, _MOST_BINS = 8, 40
@@ -58,7 +57,7 @@ def timeline(table: Table, width_s: float | None = None) -> dict[str, Any]:
 
 def _latencies(table: Table, due: NDArray[np.int64], bins: int) -> dict[str, list[float | None]]:
     """Compute percentile -> [bins] milliseconds."""
-    latency_ms, places = latencies_ms(table), due[table.answered]
+    latency_ms, places = table.latency_ms, due[table.answered]
     order = np.argsort(places, kind="stable")
     parts = np.split(latency_ms[order], np.searchsorted(places[order], np.arange(1, bins)))
     return {

@@ -29,11 +29,6 @@ class Answer(NamedTuple):
         return cls(translation.translated_text, translation.target_tokens, translation.finish_reason)
 
 
-def distinct(texts: Sequence[str], limit: int) -> list[str]:
-    """Return the first `limit` texts that are not equal, in order."""
-    return list(dict.fromkeys(texts))[:limit]
-
-
 class Verifier:
     """Learns the answers given alone, then compares those under load.
 

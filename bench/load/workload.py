@@ -1,5 +1,6 @@
 """The texts that a load test sends, drawn before it starts: lengths, repetitions, priorities. Pure, with seeds."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -32,7 +33,7 @@ class WordCounts:
         """Read `fixed:N`, `uniform:LOW:HIGH` or `lognormal:MEDIAN:SIGMA`.
 
         Raises:
-            ValueError: it is something else; the message says in one line what there is.
+            ArgumentTypeError: it is something else; the message says in one line what there is.
         """
         kind, *numbers = text.split(":")
         try:
@@ -40,14 +41,17 @@ class WordCounts:
         except ValueError:
             values = []
         if len(values) != _KINDS.get(kind) or not 1 <= values[0] <= MAX_WORDS:
-            raise ValueError(
+            raise ArgumentTypeError(
                 f"{text!r} is none of fixed:N, uniform:LOW:HIGH, lognormal:MEDIAN:SIGMA, of 1 to {MAX_WORDS} words"
             )
         if kind == "uniform" and not values[0] <= values[1] <= MAX_WORDS:
-            raise ValueError(f"uniform:LOW:HIGH must have LOW <= HIGH <= {MAX_WORDS}, not {text}")
+            raise ArgumentTypeError(f"uniform:LOW:HIGH must have LOW <= HIGH <= {MAX_WORDS}, not {text}")
         if kind == "lognormal" and not 0 <= values[1] <= 5:
-            raise ValueError(f"lognormal:MEDIAN:SIGMA must have SIGMA from 0 to 5, not {text}")
+            raise ArgumentTypeError(f"lognormal:MEDIAN:SIGMA must have SIGMA from 0 to 5, not {text}")
         return cls(kind, *values)  # type: ignore[arg-type]  # one of _KINDS
+
+    def __str__(self) -> str:
+        return ":".join([self.kind, *(f"{number:g}" for number in (self.first, self.second)[: _KINDS[self.kind]])])
 
     def draw(self, count: int, seed: int) -> NDArray[np.int64]:
         """Draw [count] numbers of words, each from 1 to MAX_WORDS."""

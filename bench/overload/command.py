@@ -11,60 +11,38 @@ others. Several texts a request keep it from being what is measured.
 """
 
 import argparse
-from pathlib import Path
 
-from bench.arguments import add_serve, count, input_file, output_file, positive, whole
+from bench.arguments import add_data, add_serve, count, output_file, positive, whole
 from bench.frame import Figures
 from bench.load.report import GENERATOR_WARNING
-from bench.load.texts import read_data_file
 from bench.log import log_with_time
-from bench.overload.drive import Plan, drive
+from bench.overload.drive import drive
 from bench.overload.targets import check
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    default = Path("models/en-de/checkpoint/parity.tsv")
-    add(
-        "--data", type=input_file, default=default, metavar="FILE", help="source<TAB>target or text lines (%(default)s)"
-    )
+    add_data(parser)
     add("--texts-per-request", type=count, default=64, metavar="T", help="texts per request (%(default)s)")
     add("--factor", type=positive, default=5.0, metavar="F", help="storm, in sustainable rates (%(default)g)")
-    add(
-        "--peak",
-        dest="peak_s",
-        type=positive,
-        default=30.0,
-        metavar="S",
-        help="s to find that rate (%(default)g)",
-    )
-    add(
-        "--steady",
-        dest="steady_s",
-        type=positive,
-        default=15.0,
-        metavar="S",
-        help="s at 80 %% of it (%(default)g)",
-    )
-    add("--storm", dest="storm_s", type=positive, default=60.0, metavar="S", help="s of the storm (%(default)g)")
-    add(
-        "--delay-share",
-        type=positive,
-        default=0.5,
-        metavar="P",
-        help="--max-delay-s of the server in the storm, as a share of the p95 at 80 %% (%(default)g)",
-    )
-    add("--timeout", dest="timeout_s", type=positive, default=10.0, metavar="S", help="of each request (%(default)g)")
+    for name, seconds, help_ in (
+        ("peak", 30.0, "s to find that rate"),
+        ("steady", 15.0, "s at 80 %% of it"),
+        ("storm", 60.0, "s of the storm"),
+        ("timeout", 10.0, "of each request"),
+    ):
+        help_ += " (%(default)g)"
+        add(f"--{name}", dest=f"{name}_s", type=positive, default=seconds, metavar="S", help=help_)
+    share = "--max-delay-s of the server in the storm, as a share of the p95 at 80 %% (%(default)g)"
+    add("--delay-share", type=positive, default=0.5, metavar="P", help=share)
     add("--seed", type=whole, default=0, metavar="N", help="of the arrivals (%(default)s)")
     add("--plot", type=output_file, metavar="OUT", help="draw the storm into this PNG")
     add_serve(parser)
 
 
 def measure(arguments: argparse.Namespace) -> Figures:
-    texts = read_data_file(arguments.data).texts
-    plan = {name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__}
-    storm = drive(Plan(texts=texts, **plan), log_with_time())
-    checks, report = check(storm.figures), storm.report
+    storm = drive(arguments, log_with_time())
+    checks, report = check(storm.figures()), storm.report()
     if arguments.plot:
         from bench.overload.plot import plot  # here: matplotlib takes a second
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.load.figures import latencies_ms
 from bench.load.loops import poisson_arrivals
 from bench.load.samples import Table
 
@@ -53,8 +52,7 @@ def answers_per_second(table: Table, phase: Phase) -> float:
 
 def p95_ms(table: Table) -> float | None:
     """Return the p95 of the latency of answered requests; None where none was answered."""
-    latency_ms = latencies_ms(table)
-    return float(np.percentile(latency_ms, 95)) if latency_ms.size else None
+    return float(np.percentile(table.latency_ms, 95)) if table.answered.any() else None
 
 
 def recovery_s(table: Table, end_s: float, bound_ms: float) -> float | None:

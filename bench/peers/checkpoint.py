@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from dragoman.tokenizer import JOINT, SOURCE, TARGET
+from model.tables import sinusoids
 
 Array = NDArray[np.float32]
 
@@ -51,23 +52,11 @@ class Checkpoint:
         """Return [positions, d_model] what is added to the embeddings of a side, "source" or "target"."""
         rows, offset = self.config["max_positions"], self.config["position_offset"]
         learned = self.weights.get(f"{side}_positions.table")
-        table = _sinusoids(rows + offset, self.config) if learned is None else learned
+        kind, width = self.config["positions"], self.config["d_model"]
+        table = sinusoids(rows + offset, width, kind) if learned is None else learned
         return table[offset:]
 
     def tokenizer_files(self) -> tuple[Path, Path]:
         """Return the SentencePiece models of source and target, which may be one."""
         joint = self.folder / JOINT
         return (joint, joint) if joint.is_file() else (self.folder / SOURCE, self.folder / TARGET)
-
-
-def _sinusoids(rows: int, config: dict[str, Any]) -> Array:
-    """Compute the table of section 3.5 of arXiv:1706.03762, or of tensor2tensor: all sines before all cosines."""
-    width = config["d_model"]
-    half = width // 2
-    kind = config["positions"]
-    exponent = np.arange(half, dtype=np.float64)
-    exponent = exponent / (half - 1) if kind == "sinusoidal_halves" and half > 1 else exponent * 2 / width
-    angles = np.arange(rows, dtype=np.float64)[:, None] * np.exp(-np.log(10_000.0) * exponent)
-    parts = [np.sin(angles), np.cos(angles)]
-    table = np.stack(parts, axis=2).reshape(rows, width) if kind == "sinusoidal" else np.concatenate(parts, axis=1)
-    return table.astype(np.float32)

@@ -15,9 +15,6 @@ class Contender(Protocol):
     def translate(self, sentences: Sentences) -> list[list[int]]:
         """Translate all sentences, which are there from the beginning; returns their target ids in order."""
 
-    def translate_one(self, source: list[int], limit: int) -> list[int]:
-        """Translate one sentence, with nothing else to do; returns its target ids."""
-
     def close(self) -> None:
         """Let go of threads and memory."""
 

@@ -1,5 +1,7 @@
 """A checkpoint as a CTranslate2 model: the very same weights under the names that CTranslate2 gives them."""
 
+from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,21 @@ _ACTIVATIONS = {
     "relu": common_spec.Activation.RELU,
     "gelu": common_spec.Activation.GELU,
     "silu": common_spec.Activation.SWISH,
+}
+# Parts of a layer here, by where they are there.
+_LAYER = {
+    "self_attention.layer_norm": "self_residual.norm",
+    "self_attention.linear.0": "self_attention.query_key_value",
+    "self_attention.linear.1": "self_attention.output",
+    "ffn.layer_norm": "feed_forward_residual.norm",
+    "ffn.linear_0": "feed_forward.expand",
+    "ffn.linear_1": "feed_forward.contract",
+}
+_CROSS = {
+    "attention.layer_norm": "cross_residual.norm",
+    "attention.linear.0": "cross_attention.query",
+    "attention.linear.1": "cross_attention.key_value",
+    "attention.linear.2": "cross_attention.output",
 }
 
 
@@ -32,7 +49,7 @@ def vocabulary(file: Path) -> list[str]:
 
 
 def _spec(checkpoint: Checkpoint) -> Any:
-    config, weights = checkpoint.config, _Weights(checkpoint.weights)
+    config, weights = checkpoint.config, checkpoint.weights
     spec = transformer_spec.TransformerSpec.from_config(
         (config["encoder_layers"], config["decoder_layers"]),
         config["heads"],
@@ -40,15 +57,18 @@ def _spec(checkpoint: Checkpoint) -> Any:
         activation=_ACTIVATIONS[config["activation"]],
         layernorm_embedding=config["embedding_norm"],
     )
-    _set_side(spec.encoder, spec.encoder.embeddings[0], checkpoint, "source")
-    _set_side(spec.decoder, spec.decoder.embeddings, checkpoint, "target")
-    for index, layer in enumerate(spec.encoder.layer):
-        _set_encoder_layer(layer, weights.below(f"encoder.{index}."))
-    for index, layer in enumerate(spec.decoder.layer):
-        _set_decoder_layer(layer, weights.below(f"decoder.{index}."))
-    if config["norm"] == "pre":
-        weights.set_norm(spec.encoder.layer_norm, "encoder_norm")
-        weights.set_norm(spec.decoder.layer_norm, "decoder_norm")
+    spec.encoder.embeddings[0].weight = weights["source_embedding.weight"]
+    spec.decoder.embeddings.weight = checkpoint.target_embedding
+    for side, name, part in (("source", "encoder", spec.encoder), ("target", "decoder", spec.decoder)):
+        part.scale_embeddings = config["scale_embedding"]
+        part.position_encodings.encodings = checkpoint.positions(side)
+        if config["embedding_norm"]:
+            _set(part.layernorm_embedding, weights, f"{side}_norm")
+        if config["norm"] == "pre":
+            _set(part.layer_norm, weights, f"{name}_norm")
+        for number, layer in enumerate(part.layer):
+            for path, ours in (_LAYER if side == "source" else _LAYER | _CROSS).items():
+                _set(reduce(_part, path.split("."), layer), weights, f"{name}.{number}.{ours}")
     spec.decoder.projection.weight = checkpoint.output_weight
     if config["output_bias"]:
         spec.decoder.projection.bias = weights["output.bias"]
@@ -56,54 +76,15 @@ def _spec(checkpoint: Checkpoint) -> Any:
     return spec
 
 
-class _Weights(dict[str, Array]):
-    """Weights of one part of the model, by the rest of their names."""
-
-    def below(self, prefix: str) -> "_Weights":
-        return _Weights({name.removeprefix(prefix): w for name, w in self.items() if name.startswith(prefix)})
-
-    def set_norm(self, spec: Any, name: str) -> None:
-        spec.gamma = self[f"{name}.weight"]
-        spec.beta = self[f"{name}.bias"]
-
-    def set_linear(self, spec: Any, name: str) -> None:
-        spec.weight = self[f"{name}.weight"]
-        spec.bias = self[f"{name}.bias"]
-
-    def set_feed_forward(self, spec: Any) -> None:
-        self.set_norm(spec.layer_norm, "feed_forward_residual.norm")
-        self.set_linear(spec.linear_0, "feed_forward.expand")
-        self.set_linear(spec.linear_1, "feed_forward.contract")
-
-    def set_self_attention(self, spec: Any) -> None:
-        """Set a self-attention: both sides pack queries, keys and values into one product, in this order."""
-        self.set_norm(spec.layer_norm, "self_residual.norm")
-        self.set_linear(spec.linear[0], "self_attention.query_key_value")
-        self.set_linear(spec.linear[1], "self_attention.output")
+def _part(spec: Any, name: str) -> Any:
+    return spec[int(name)] if name.isdigit() else getattr(spec, name)
 
 
-def _set_side(spec: Any, embeddings: Any, checkpoint: Checkpoint, side: str) -> None:
-    """Set embeddings, positions and what is done with them, of the encoder or the decoder."""
-    source = side == "source"
-    embeddings.weight = checkpoint.weights["source_embedding.weight"] if source else checkpoint.target_embedding
-    spec.scale_embeddings = checkpoint.config["scale_embedding"]
-    spec.position_encodings.encodings = checkpoint.positions(side)
-    if checkpoint.config["embedding_norm"]:
-        _Weights(checkpoint.weights).set_norm(spec.layernorm_embedding, f"{side}_norm")
-
-
-def _set_encoder_layer(spec: Any, weights: _Weights) -> None:
-    weights.set_self_attention(spec.self_attention)
-    weights.set_feed_forward(spec.ffn)
-
-
-def _set_decoder_layer(spec: Any, weights: _Weights) -> None:
-    weights.set_self_attention(spec.self_attention)
-    weights.set_norm(spec.attention.layer_norm, "cross_residual.norm")
-    weights.set_linear(spec.attention.linear[0], "cross_attention.query")
-    weights.set_linear(spec.attention.linear[1], "cross_attention.key_value")
-    weights.set_linear(spec.attention.linear[2], "cross_attention.output")
-    weights.set_feed_forward(spec.ffn)
+def _set(spec: Any, weights: Mapping[str, Array], name: str) -> None:
+    """Set a norm or a linear layer; both sides pack queries, keys and values into one product, in this order."""
+    names = ("gamma", "beta") if name.endswith("norm") else ("weight", "bias")
+    for theirs, ours in zip(names, ("weight", "bias"), strict=True):
+        setattr(spec, theirs, weights[f"{name}.{ours}"])
 
 
 def _set_vocabularies(spec: Any, checkpoint: Checkpoint) -> None:

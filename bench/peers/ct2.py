@@ -84,9 +84,5 @@ class _InProcess:
         # One limit for all is the only one there is; where it matters, sentences that reach theirs are left out.
         return self._model.translate(sentences.sources, max(sentences.limits), self._beam_size, **self._batching)
 
-    def translate_one(self, source: list[int], limit: int) -> list[int]:
-        [target] = self._model.translate([source], limit, self._beam_size)
-        return target
-
     def close(self) -> None:
         self._model.translator.unload_model()

@@ -1,8 +1,8 @@
 """Hugging Face transformers as a side of a comparison, in this process: generate() over static batches, in fp32."""
 
-from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from torch import Tensor, nn
@@ -10,11 +10,14 @@ from torch import Tensor, nn
 from bench.peers.checkpoint import Array, Checkpoint
 from bench.peers.contender import Program, Settings
 from bench.sentences import Sentences
+from model.config import TransformerConfig
+from model.importing.bart_like import Embeddings, recipes
 from service import cores
 
 NAME = "transformers"
 # What the class that holds the weights does not leave open.
 _GIVEN = {"norm": "pre", "norm_epsilon": 1e-5, "embedding_norm": False, "share_embeddings": True}
+_SHARED, _OUTPUT = "model.shared.weight", "lm_head.weight"
 
 
 def program(checkpoint: Checkpoint, *, quick: bool = False) -> Program:
@@ -69,10 +72,6 @@ class _InProcess:
                 targets[row] = ids
         return targets
 
-    def translate_one(self, source: list[int], limit: int) -> list[int]:
-        [target] = self._generate([source], limit)
-        return target
-
     def close(self) -> None:
         """Do nothing: the next side shares the model."""
 
@@ -117,55 +116,16 @@ def _config(config: dict[str, Any]) -> Any:
 
 def _state(checkpoint: Checkpoint) -> dict[str, Array]:
     """Return the weights under that class's names."""
-    config, weights = checkpoint.config, checkpoint.weights
-    embedding = weights["source_embedding.weight"]
+    weights, embedding = checkpoint.weights, checkpoint.weights["source_embedding.weight"]
     state = {
-        "model.shared.weight": embedding,
         "model.encoder.embed_tokens.weight": embedding,
         "model.decoder.embed_tokens.weight": embedding,
         "model.encoder.embed_positions.weight": checkpoint.positions("source"),
         "model.decoder.embed_positions.weight": checkpoint.positions("target"),
-        "lm_head.weight": checkpoint.output_weight,
+        _OUTPUT: checkpoint.output_weight,
         "final_logits_bias": weights.get("output.bias", 0 * checkpoint.output_weight[:, 0])[None],
     }
-    for side, layers in (("encoder", config["encoder_layers"]), ("decoder", config["decoder_layers"])):
-        for name, of in _both(f"model.{side}.layer_norm", f"{side}_norm"):
-            state[name] = weights[of]
-        for index in range(layers):
-            state |= _layer(f"model.{side}.layers.{index}", f"{side}.{index}", weights)
+    config = TransformerConfig(**checkpoint.config)
+    for ours, theirs in recipes(config, Embeddings(_SHARED, _SHARED, _OUTPUT)):
+        state |= zip(theirs, np.split(weights[ours], len(theirs)), strict=True)
     return state
-
-
-def _layer(out: str, name: str, weights: dict[str, Array]) -> dict[str, Array]:
-    pairs = [
-        *_both(f"{out}.self_attn_layer_norm", f"{name}.self_residual.norm"),
-        *_both(f"{out}.self_attn.out_proj", f"{name}.self_attention.output"),
-        *_both(f"{out}.final_layer_norm", f"{name}.feed_forward_residual.norm"),
-        *_both(f"{out}.fc1", f"{name}.feed_forward.expand"),
-        *_both(f"{out}.fc2", f"{name}.feed_forward.contract"),
-    ]
-    packed = [(f"{out}.self_attn", "qkv", f"{name}.self_attention.query_key_value")]
-    if f"{name}.cross_residual.norm.weight" in weights:
-        pairs += [
-            *_both(f"{out}.encoder_attn_layer_norm", f"{name}.cross_residual.norm"),
-            *_both(f"{out}.encoder_attn.q_proj", f"{name}.cross_attention.query"),
-            *_both(f"{out}.encoder_attn.out_proj", f"{name}.cross_attention.output"),
-        ]
-        packed.append((f"{out}.encoder_attn", "kv", f"{name}.cross_attention.key_value"))
-    layer = {to: weights[of] for to, of in pairs}
-    for to, parts, of in packed:
-        for kind in ("weight", "bias"):
-            blocks = zip(parts, _split(weights[f"{of}.{kind}"], len(parts)), strict=True)
-            layer |= {f"{to}.{part}_proj.{kind}": block for part, block in blocks}
-    return layer
-
-
-def _split(packed: Array, parts: int) -> list[Array]:
-    rows = packed.shape[0] // parts
-    return [packed[part * rows : (part + 1) * rows].copy() for part in range(parts)]
-
-
-def _both(to: str, of: str) -> Iterator[tuple[str, str]]:
-    """Yield the names of a module's weight and bias, there and here."""
-    for kind in ("weight", "bias"):
-        yield f"{to}.{kind}", f"{of}.{kind}"

@@ -6,7 +6,7 @@ from bench.peers.contender import Program, Settings
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle
 from service import cores
-from service.decode import Decode, FinishReason
+from service.decode import FinishReason
 from service.engine.offline import OfflineEngine
 from service.options import Decoding
 
@@ -51,11 +51,6 @@ class _InProcess:
         decodes = sentences.decodes(self._decoding)
         self._engine.decode(decodes)
         return [decode.target_ids for decode in decodes]
-
-    def translate_one(self, source: list[int], limit: int) -> list[int]:
-        decode = Decode(source, limit, decoding=self._decoding)
-        self._engine.decode([decode])
-        return decode.target_ids
 
     def close(self) -> None:
         self._engine.close()

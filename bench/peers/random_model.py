@@ -17,32 +17,21 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from sentencepiece import SentencePieceTrainer
 
+from model.config import TransformerConfig
+from model.parameters import parameter_shapes
+
 # 6+6 layers, the "base" model of arXiv:1706.03762.
-BASE: dict[str, Any] = {
-    "source_vocabulary_size": 32_000,
-    "target_vocabulary_size": 32_000,
-    "d_model": 512,
-    "heads": 8,
-    "d_ff": 2048,
-    "encoder_layers": 6,
-    "decoder_layers": 6,
-    "norm": "pre",
-    "norm_epsilon": 1e-5,
-    "activation": "relu",
-    "positions": "sinusoidal",
-    "position_offset": 0,
-    "max_positions": 512,
-    "scale_embedding": True,
-    "embedding_norm": False,
-    "share_embeddings": True,
-    "tie_output": False,
-    "output_bias": False,
-    "pad_id": 0,
-    "start_id": 1,
-    "eos_id": 2,
-    "unknown_id": 3,
-}
+BASE: dict[str, Any] = TransformerConfig(
+    source_vocabulary_size=32_000,
+    target_vocabulary_size=32_000,
+    d_model=512,
+    heads=8,
+    d_ff=2048,
+    decoder_layers=6,
+    tie_output=False,
+).model_dump()
 _CONTROL_PIECES = 4
+_BLOCKS = {"query_key_value": 3, "key_value": 2}
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # Sentences to calibrate int8 and to compare the export with: few, for they are many tokens of a large model.
 _PARITY_LINES = 16
@@ -78,52 +67,27 @@ def sentences(config: dict[str, Any], tokens: int, count: int, seed: int) -> lis
 
 def random_weights(config: dict[str, Any], random: np.random.Generator) -> dict[str, Array]:
     """Draw all weights of a pre-norm checkpoint with one embedding for both sides, by name."""
-    width, inner = config["d_model"], config["d_ff"]
-    weights: dict[str, Array] = {}
-
-    def linear(name: str, outputs: int, inputs: int, blocks: int = 1) -> None:
-        """Draw packed projections block by block (Glorot and Bengio, 2010), as if they lay apart."""
-        bound = np.sqrt(6.0 / (outputs // blocks + inputs))
-        weights[f"{name}.weight"] = random.uniform(-bound, bound, (outputs, inputs)).astype(np.float32)
-        weights[f"{name}.bias"] = np.zeros(outputs, np.float32)
-
-    def norm(name: str, bias: float = 0.0) -> None:
-        weights[f"{name}.weight"] = np.ones(width, np.float32)
-        weights[f"{name}.bias"] = np.full(width, bias, np.float32)
-
-    def layer(name: str, *, cross: bool) -> None:
-        norm(f"{name}.self_residual.norm")
-        linear(f"{name}.self_attention.query_key_value", 3 * width, width, 3)
-        linear(f"{name}.self_attention.output", width, width)
-        if cross:
-            norm(f"{name}.cross_residual.norm")
-            linear(f"{name}.cross_attention.query", width, width)
-            linear(f"{name}.cross_attention.key_value", 2 * width, width, 2)
-            linear(f"{name}.cross_attention.output", width, width)
-        norm(f"{name}.feed_forward_residual.norm")
-        linear(f"{name}.feed_forward.expand", inner, width)
-        linear(f"{name}.feed_forward.contract", width, inner)
-
-    tied = config["tie_output"]
-    embedding = weights["source_embedding.weight"] = _normal(random, (config["source_vocabulary_size"], width))
-    for index in range(config["encoder_layers"]):
-        layer(f"encoder.{index}", cross=False)
-    for index in range(config["decoder_layers"]):
-        layer(f"decoder.{index}", cross=True)
-    norm("encoder_norm")
+    shapes = parameter_shapes(TransformerConfig(**config))
+    weights = {name: _weight(name, shape, random) for name, shape in shapes.items()}
+    width = config["d_model"]
     # d_model components, each times a row's -d_model**-0.5: together minus the margin.
-    norm("decoder_norm", bias=_EOS_MARGIN * width**-0.5)
-    if tied:
+    weights["decoder_norm.bias"][:] = _EOS_MARGIN * width**-0.5
+    if config["tie_output"]:
         weights["decoder_norm.weight"][::2] = -1
-    output = embedding if tied else _normal(random, (config["target_vocabulary_size"], width))
+    output = weights["source_embedding.weight" if config["tie_output"] else "output.weight"]
     output -= output.mean(axis=1, keepdims=True)
     output[config["eos_id"]] = -(width**-0.5)
-    return weights if tied else {**weights, "output.weight": output}
+    return weights
 
 
-def _normal(random: np.random.Generator, shape: tuple[int, int]) -> Array:
-    drawn: Array = random.standard_normal(shape, dtype=np.float32) * np.float32(shape[1] ** -0.5)
-    return drawn
+def _weight(name: str, shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    """Draw products as Glorot and Bengio (2010), packed ones block by block, as if they lay apart."""
+    if len(shape) == 1:
+        return np.full(shape, name.endswith("norm.weight"), np.float32)
+    if name in ("source_embedding.weight", "output.weight"):
+        return random.standard_normal(shape, dtype=np.float32) * np.float32(shape[1] ** -0.5)
+    bound = np.sqrt(6.0 / (shape[0] // _BLOCKS.get(name.split(".")[-2], 1) + shape[1]))
+    return random.uniform(-bound, bound, shape).astype(np.float32)
 
 
 def _words(config: dict[str, Any]) -> list[str]:

@@ -19,15 +19,17 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import onnxruntime
 
-from bench.arguments import add_bundle
+from bench.arguments import add_bundle, count
 from bench.decoding import Batch, Graphs
-from bench.frame import ArgumentError, Figures
+from bench.frame import ArgumentError, Figures, in_turn
 from bench.roofline.costs import Array, Cost, Keys, Peak, cost
 from bench.roofline.peaks import measure_peaks
 from bench.sentences import Sentences, random_sentences
@@ -88,21 +90,22 @@ class Profile(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
     add = parser.add_argument
-    add("--rows", type=int, default=32, metavar="N", help="sentences at a time (%(default)s)")
-    add("--source", type=int, default=10, metavar="N", help="tokens of each source (%(default)s)")
-    add("--target", type=int, default=10, metavar="N", help="tokens decoded of each (%(default)s)")
-    add("--runs", type=int, default=300, metavar="N", help="measured runs of each graph (%(default)s)")
+    add("--rows", type=count, default=32, metavar="N", help="sentences at a time (%(default)s)")
+    add("--source", type=count, default=10, metavar="N", help="tokens of each source (%(default)s)")
+    add("--target", type=count, default=10, metavar="N", help="tokens decoded of each (%(default)s)")
+    add("--runs", type=count, default=300, metavar="N", help="measured runs of each graph (%(default)s)")
 
 
 def measure(arguments: argparse.Namespace) -> Figures:
     bundle, peaks = Bundle.open(arguments.bundle), measure_peaks()
-    limits = (4096, bundle.manifest.max_source_tokens, bundle.manifest.max_target_tokens, 100_000)
-    shape = Shape(*(getattr(arguments, name) for name in Shape._fields))
-    for name, value, limit in zip(Shape._fields, shape, limits, strict=True):
-        if not 1 <= value <= limit:
-            raise ArgumentError(f"--{name} must be from 1 to {limit}, not {value}")
+    shape = Shape(arguments.rows, arguments.source, arguments.target, arguments.runs)
+    for name, most in (("source", bundle.manifest.max_source_tokens), ("target", bundle.manifest.max_target_tokens)):
+        if (value := getattr(shape, name)) > most:
+            raise ArgumentError(f"argument --{name}: must be at most {most}, not {value}")
     with tempfile.TemporaryDirectory() as folder:
-        profiles = [profile(bundle, shape, Path(folder)) for profile in (profile_encoder, profile_decoder)]
+        profiles = [
+            profile(bundle, shape, Path(folder, profile.__name__)) for profile in (profile_encoder, profile_decoder)
+        ]
     return {
         "bundle": f"{bundle.manifest.name}, {bundle.manifest.precision}",
         "run": {name: value for name, value in shape._asdict().items() if name != "runs"},
@@ -146,27 +149,26 @@ def total_rows(profile: Profile, peaks: Mapping[Peak, float]) -> list[Figures]:
     ]
 
 
-def profile_encoder(bundle: Bundle, shape: Shape, folder: Path) -> Profile:
+def profile_encoder(bundle: Bundle, shape: Shape, file: Path) -> Profile:
     """Run the encoder over a micro-batch of all rows."""
-    plain, profiled = EncoderSession(bundle), EncoderSession(bundle)
-    profiled.session = session = open_graph(bundle, ENCODER, profile=folder / "encoder")
+    plain, profiled = (EncoderSession(bundle) for _ in range(2))
+    profiled.session = session = open_graph(bundle, ENCODER, profile=file)
     sources = shape.sentences(bundle).sources
 
     def a_round(encoder: EncoderSession) -> list[float]:
         return [_timed_us(lambda: encoder.encode(sources)) for _ in range(shape.target)]
 
     keys = Keys(own=shape.source, source=shape.source)
-    return _profile("encoder", shape, keys, lambda: a_round(plain), lambda: a_round(profiled), session)
+    return _profile("encoder", shape, keys, [partial(a_round, each) for each in (plain, profiled)], session)
 
 
-def profile_decoder(bundle: Bundle, shape: Shape, folder: Path) -> Profile:
+def profile_decoder(bundle: Bundle, shape: Shape, file: Path) -> Profile:
     """Run the decoder step over all rows, as the engine does: caches written in place, every output bound."""
     memories = EncoderSession(bundle).encode(shape.sentences(bundle).sources)
     slots = SlotTable(bundle.manifest, shape.rows)
     # The whole output layer, whether there is a shortlist or not: its candidates are another graph.
     plain, profiled = (DecoderSession(bundle, shortlist=False) for _ in range(2))
-    profiled.session = session = open_graph(bundle, DECODER, profile=folder / "decoder")
-    steps = [DecoderStep(each, slots) for each in (plain, profiled)]
+    profiled.session = session = open_graph(bundle, DECODER, profile=file)
 
     def a_round(step: DecoderStep) -> list[float]:
         """Decode all rows from their start."""
@@ -179,24 +181,25 @@ def profile_decoder(bundle: Bundle, shape: Shape, folder: Path) -> Profile:
         return walls_us
 
     keys = Keys(own=(1 + shape.target) / 2, source=shape.source)
-    return _profile("decoder", shape, keys, lambda: a_round(steps[0]), lambda: a_round(steps[1]), session)
+    rounds = [partial(a_round, DecoderStep(each, slots)) for each in (plain, profiled)]
+    return _profile("decoder", shape, keys, rounds, session)
 
 
 def _profile(
     graph: str,
     shape: Shape,
     keys: Keys,
-    plain: Callable[[], list[float]],
-    profiled: Callable[[], list[float]],
+    rounds: Sequence[Callable[[], list[float]]],
     session: onnxruntime.InferenceSession,
 ) -> Profile:
-    """Run rounds in turn, so that both see the same weather; each gives the microseconds of its runs."""
-    walls_us: list[float] = []
-    for _ in range(shape.rounds):
-        walls_us += plain()
-        profiled()
+    """Run rounds without and with the profiler in turn, so that both see the same weather.
+
+    Args:
+        rounds: each gives the microseconds of its runs; the session is that of the second.
+    """
+    plain_us, _ = in_turn(rounds, shape.rounds)
     events = json.loads(Path(session.end_profiling()).read_text())
-    return Profile(graph, shape.typical(walls_us), summarize(events, keys, shape))
+    return Profile(graph, shape.typical(list(chain(*plain_us))), summarize(events, keys, shape))
 
 
 def summarize(events: Iterable[dict[str, Any]], keys: Keys, shape: Shape) -> list[Operator]:

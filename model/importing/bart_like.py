@@ -129,10 +129,10 @@ def network(
         eos_id=generation.eos_id,
         unknown_id=unknown_id,
     )
-    recipes = dict(_recipes(config, embeddings))
+    followed = dict(recipes(config, embeddings))
     if bias is not None:
-        recipes["output.bias"] = bias
-    return Network(config, recipes, frozenset({*_EMBEDDINGS, _BIAS, *_VERSIONS, *ignored}), tuple(warnings))
+        followed["output.bias"] = bias
+    return Network(config, followed, frozenset({*_EMBEDDINGS, _BIAS, *_VERSIONS, *ignored}), tuple(warnings))
 
 
 def _embeddings(source: Source, weights: Weights, layout: Layout) -> tuple[Embeddings, list[str]]:
@@ -198,7 +198,8 @@ def output_bias(weights: Weights, generation: Generation, rows: int) -> Array | 
     return bias if bool(bias.any()) else None
 
 
-def _recipes(config: TransformerConfig, embeddings: Embeddings) -> Iterator[tuple[str, Recipe]]:
+def recipes(config: TransformerConfig, embeddings: Embeddings) -> Iterator[tuple[str, Recipe]]:
+    """Name the weights here, each with the tensors there that it is joined of."""
     yield "source_embedding.weight", [embeddings.source]
     if not config.share_embeddings:
         yield "target_embedding.weight", [embeddings.target]

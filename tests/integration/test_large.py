@@ -23,14 +23,14 @@ def test_all_figures_of_a_small_model(
     out = tmp_path / "large.json"
     assert main(["large", "--rounds", "1", "--json", str(out)]) == 0
     report = json.loads(out.read_text())["details"]
-    [model] = report["models"]
+    [model] = report["costs"]
     assert 0 < model["bundle_mb"] < 5
     assert model["export_peak_mb"] > 100
     assert 0 < model["resident_mb"] <= model["server_peak_mb"]
     assert model["first_answer_s"] > 0
-    assert [(one["part"], one["names"]) for one in report["outcomes"]] == [
-        ("offline", ["dragoman", "ctranslate2"]),
-        ("single", ["dragoman", "ctranslate2"]),
+    assert [(one["part"], one["ours"]["name"], one["theirs"]["name"]) for one in report["outcomes"]] == [
+        ("offline", "dragoman", "ctranslate2"),
+        ("single", "dragoman", "ctranslate2"),
     ]
     assert report["outcomes"][0]["agreement"]["target_tokens"] == [4 * 25, 4 * 25]
     assert "(at most 110)" in capfd.readouterr().out

@@ -102,15 +102,12 @@ def test_ctranslate2_has_the_tokens_of_plain_pytorch(
     contender = program.open(program.offline[0])
     try:
         actual = contender.translate(sentences)
-        alone = [
-            contender.translate_one(ids, limit)
-            for ids, limit in zip(sentences.sources[:5], sentences.limits[:5], strict=True)
-        ]
+        alone = [contender.translate(sentences.take([place])) for place in range(5)]
     finally:
         contender.close()
     assert len(actual) == 500
     assert sum(one != other for one, other in zip(actual, expected, strict=True)) == 0
-    assert alone == expected[:5]
+    assert alone == [[ids] for ids in expected[:5]]
 
 
 def test_transformers_has_the_tokens_of_plain_pytorch(default: tuple[Sentences, list[list[int]]]) -> None:
@@ -124,12 +121,12 @@ def test_transformers_has_the_tokens_of_plain_pytorch(default: tuple[Sentences, 
     contender = program.open({"threads": 1, "batch_size": 16})
     try:
         actual = contender.translate(sentences.take(some))
-        alone = contender.translate_one(sentences.sources[0], sentences.limits[0])
+        alone = contender.translate(sentences.take([0]))
     finally:
         contender.close()
         torch.set_num_threads(threads)
     assert actual == [expected[place] for place in some]
-    assert alone == expected[0]
+    assert alone == [expected[0]]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -185,8 +182,8 @@ def test_our_side_decodes_the_same_at_once_and_one_by_one() -> None:
     program = ours.program(BUNDLE, quick=True)
     together, alone = program.open(program.offline[0]), program.open(program.single[0])
     try:
-        pairs = zip(sentences.sources, sentences.limits, strict=True)
-        assert together.translate(sentences) == [alone.translate_one(ids, limit) for ids, limit in pairs]
+        one_by_one = [alone.translate(sentences.take([place])) for place in range(len(sentences))]
+        assert [[ids] for ids in together.translate(sentences)] == one_by_one
     finally:
         together.close()
         alone.close()

@@ -3,21 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from bench.bulk_stream import sentences
 from bench.cli import main
 
 BUNDLE = Path(__file__).parents[3] / "models" / "en-de" / "bundle"
 
 
-def test_sentences_all_differ() -> None:
-    texts = list(sentences(50_000))
-    assert len(set(texts)) == len(texts) == 50_000
-    assert max(map(len, texts)) < 80
-
-
 def test_a_small_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.json"
-    assert main(["bulk-stream", "--count", "400", "--as-ready", "--bundle", str(BUNDLE), "--json", str(out)]) == 0
+    assert main(["bulk-stream", "--count", "400", "--bundle", str(BUNDLE), "--json", str(out)]) == 0
     report = json.loads(out.read_text())
     assert (report["answered_once"], report["errors"]) == (400, 0)
     assert len(report["rows"]) == 20

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from bench import training
 from bench.cli import main
 
 pytestmark = pytest.mark.torch
@@ -17,13 +16,4 @@ def test_each_length_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["training", *arguments, "--json", str(out)]) == 0
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()[:4]] == ["length", "---", "4", "8"]
     rows = json.loads(out.read_text())["rows"]
-    assert all(row["tokens_per_s"] > 0 and row["products_share"] > 0 for row in rows)
-
-
-def test_operations_count_six_for_each_weight_and_token() -> None:
-    options = training.TrainingOptions(
-        vocabulary_size=300, d_model=16, heads=2, d_ff=32, encoder_layers=1, decoder_layers=1, batch_tokens=10
-    )
-    encoder = 4 * 16 * 16 + 2 * 16 * 32
-    decoder = encoder + 4 * 16 * 16
-    assert training.Update(options).operations() == 6 * 10 * (encoder + decoder + 300 * 16)
+    assert all(row["tokens_per_s"] > 0 for row in rows)

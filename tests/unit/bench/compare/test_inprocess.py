@@ -3,7 +3,8 @@
 import pytest
 
 from bench.compare import inprocess as compare_inprocess
-from bench.compare.inprocess import OFFLINE, SINGLE, Agreement, Part, compare, describe, sweep
+from bench.compare.inprocess import OFFLINE, SINGLE, Part, compare, sweep
+from bench.compare.outcome import Agreement, describe
 from bench.peers.contender import Program, Settings
 from bench.sentences import Sentences
 
@@ -22,10 +23,6 @@ class Echo:
     def translate(self, sentences: Sentences) -> list[list[int]]:
         self.access_log.append(f"translate {len(sentences)}")
         return [ids[:-1] for ids in sentences.sources]
-
-    def translate_one(self, source: list[int], limit: int) -> list[int]:
-        self.access_log.append(f"one {source} {limit}")
-        return source[:-1]
 
     def close(self) -> None:
         self.access_log.append(f"close {self.name}")
@@ -69,11 +66,11 @@ def test_the_best_of_each_side_are_measured_in_turn(
 ) -> None:
     sides = program("a", access_log, 3, 7), program("b", access_log, 2, 6)
     outcome = compare(part(higher_is_better=higher_is_better), "m", sides, SENTENCES, 2, lambda _: None)
-    assert outcome.figures == ([ours] * 2, [theirs] * 2)
-    assert [settings["figure"] for settings in outcome.settings] == [ours, theirs]
-    assert [len(trials) for trials in outcome.sweeps] == [2, 2]
+    for side, name, figure in ((outcome.ours, "a", ours), (outcome.theirs, "b", theirs)):
+        assert (side.name, side.settings["figure"], side.figures) == (name, figure, [figure] * 2)
+        assert len(side.sweep) == 2
     assert outcome.ratio.median == ours / theirs
-    assert (outcome.names, outcome.model, outcome.higher_is_better) == (("a", "b"), "m", higher_is_better)
+    assert (outcome.model, outcome.higher_is_better) == ("m", higher_is_better)
     a, b = (f"measure side={side} figure={figure} 3" for side, figure in (("a", ours), ("b", theirs)))
     assert access_log[-6:-2] == [a, b, a, b]
     assert sum(line.startswith("open") for line in access_log) == sum(line.startswith("close") for line in access_log)
@@ -83,7 +80,7 @@ def test_offline_is_one_call_and_single_one_a_sentence(access_log: list[str]) ->
     contender = Echo({}, access_log)
     assert OFFLINE.measure(contender, SENTENCES) > 0
     assert SINGLE.measure(contender, SENTENCES) > 0
-    assert access_log[1:] == ["translate 3", "one [5, 2] 9", "one [6, 7, 2] 10", "one [8, 2] 11"]
+    assert access_log[1:] == ["translate 3", *["translate 1"] * 3]
     assert (OFFLINE.higher_is_better, SINGLE.higher_is_better) == (True, False)
 
 

@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from bench.compare.load import Answered, closed_load, open_load
-from bench.compare.served import requests_of
+from bench.load.texts import requests_of
 from bench.server_process import ServerError, running
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 
-REQUESTS = requests_of(["One two.", "Three."], "en-de", 25)
+REQUESTS = requests_of(["One two.", "Three."], "en-de", max_target_tokens=25)
 
 
 def test_requests_ask_for_the_model_and_the_limit() -> None:
     request = translation_pb2.TranslateTextRequest.FromString(REQUESTS[1])
     assert (request.model, list(request.contents), request.options.max_target_tokens) == ("en-de", ["Three."], 25)
-    [unlimited] = requests_of(["One."], "en-de", None)
+    [unlimited] = requests_of(["One."], "en-de")
     assert not translation_pb2.TranslateTextRequest.FromString(unlimited).options.HasField("max_target_tokens")
 
 

@@ -1,10 +1,10 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.compare.inprocess import Agreement, Outcome
+from bench.compare.outcome import Agreement, Outcome, Side, Trial
 from bench.compare.report import figures, rows
-from bench.compare.search import Trial
 from bench.frame import table
 
 OFFLINE = Outcome(
@@ -12,11 +12,14 @@ OFFLINE = Outcome(
     part="offline",
     unit="sentences/s",
     higher_is_better=True,
-    names=("dragoman", "ctranslate2"),
-    precisions=("int8", "int8"),
-    settings=({"threads": 2, "slots": 32}, {"inter_threads": 2}),
-    sweeps=([Trial({"threads": 2, "slots": 32}, 3000.0)], [Trial({"inter_threads": 2}, 2000.0)]),
-    figures=([3000.0, 3100.0, 2900.0], [2000.0, 2000.0, 2000.0]),
+    ours=Side(
+        "dragoman",
+        "int8",
+        {"threads": 2, "slots": 32},
+        [Trial({"threads": 2, "slots": 32}, 3000.0)],
+        [3000.0, 3100.0, 2900.0],
+    ),
+    theirs=Side("ctranslate2", "int8", {"inter_threads": 2}, [Trial({"inter_threads": 2}, 2000.0)], [2000.0] * 3),
     agreement=Agreement(sentences=4, equal=3, target_tokens=(1000, 1001)),
     bleu=(43.46, 43.5),
 )
@@ -25,12 +28,17 @@ SINGLE = Outcome(
     part="single",
     unit="ms",
     higher_is_better=False,
-    names=("dragoman", "transformers"),
-    precisions=("int8", "fp32"),
-    settings=({"threads": 1}, {}),
-    sweeps=([], []),
-    figures=([2.0, 2.0, 4.0], [8.0, 4.0, 8.0]),
+    ours=Side("dragoman", "int8", {"threads": 1}, [], [2.0, 2.0, 4.0]),
+    theirs=Side("transformers", "fp32", {}, [], [8.0, 4.0, 8.0]),
 )
+
+
+def test_ratio_is_taken_round_by_round() -> None:
+    # The machine was half as fast in the last round, for both: the ratio does not see it.
+    ours, theirs = replace(OFFLINE.ours, figures=[10.0, 12.0, 5.0]), replace(OFFLINE.theirs, figures=[10.0, 10.0, 5.0])
+    ratio = replace(OFFLINE, ours=ours, theirs=theirs).ratio
+    assert (ratio.median, ratio.low, ratio.high) == (1.0, 1.0, 1.2)
+    assert str(ratio) == "1.00 (1.00 to 1.20)"
 
 
 def test_table_has_a_row_an_outcome_with_medians_and_ratios() -> None:
@@ -47,8 +55,8 @@ def test_figures_say_where_and_have_every_round_and_every_setting() -> None:
     assert " cores of " in found["machine"]
     assert "dragoman" in found["versions"]
     [outcome] = found["details"]
-    assert outcome["figures"] == ([3000.0, 3100.0, 2900.0], [2000.0, 2000.0, 2000.0])
-    assert outcome["sweeps"][0] == [{"settings": {"threads": 2, "slots": 32}, "figure": 3000.0}]
+    assert outcome["ours"]["figures"] == [3000.0, 3100.0, 2900.0]
+    assert outcome["ours"]["sweep"] == [{"settings": {"threads": 2, "slots": 32}, "figure": 3000.0}]
     assert outcome["ratio"] == {"median": 1.5, "low": 1.45, "high": 1.55}
 
 

@@ -81,13 +81,13 @@ def test_each_side_is_searched_in_turn_under_its_own_and_the_others_bound(world:
     said: list[str] = []
     outcomes = list(compare("m", (server("ours", 300.0), server("theirs", 100.0)), [b""], 2, TIMING, said.append))
     for outcome in outcomes:
-        assert outcome.figures[0] == pytest.approx([300.0] * 2, rel=2 * TIMING.precision)
-        assert outcome.figures[1] == pytest.approx([100.0] * 2, rel=2 * TIMING.precision)
+        assert outcome.ours.figures == pytest.approx([300.0] * 2, rel=2 * TIMING.precision)
+        assert outcome.theirs.figures == pytest.approx([100.0] * 2, rel=2 * TIMING.precision)
         assert outcome.ratio.median == pytest.approx(3.0, rel=2 * TIMING.precision)
     bounds = ["20.0 and 30.0 ms", "20.0 and 20.0 ms", "30.0 and 30.0 ms"]
     assert [bound in outcome.unit for outcome, bound in zip(outcomes, bounds, strict=True)] == [True] * 3
     held = [line.split()[0] for line in said if " holds " in line and " at " not in line]
-    assert held == ["ours", "theirs", "theirs", "ours"] * 2
+    assert held[2:] == ["ours", "theirs", "theirs", "ours"] * 2  # behind the sweeps
     assert world.running == []
 
 
@@ -104,3 +104,9 @@ def test_a_near_miss_has_a_second_try_and_a_clear_one_has_none(world: World) -> 
 def test_a_server_that_holds_nothing_ends_the_search(world: World) -> None:
     with pytest.raises(ServerError, match="holds no rate at all"):
         sweep(server("ours", 0.01), [b""], TIMING, lambda _: None)
+
+
+def test_settings_that_hold_nothing_are_not_chosen(world: World) -> None:
+    best = sweep(server("ours", 0.01, 100.0), [b""], TIMING, lambda _: None)
+    assert best.settings == {"capacity": 100.0}
+    assert best.trials[0].figure == 0

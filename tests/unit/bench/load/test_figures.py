@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bench.load.figures import LATE_S, PERCENTILES, summarize
 from bench.load.report import to_text
-from bench.load.samples import Samples
+from bench.load.samples import Ending, Samples
 
 LOAD = {
     "mode": "open",
@@ -23,7 +23,7 @@ LOAD = {
 def samples_of(latencies_s: list[float]) -> Samples:
     samples = Samples()
     for latency_s in latencies_s:
-        samples.succeeded(1.0, 1.0, 1.0 + latency_s, sentences=2, source_tokens=7, target_tokens=9)
+        samples.add(1.0, 1.0, 1.0 + latency_s, sentences=2, source_tokens=7, target_tokens=9)
     return samples
 
 
@@ -56,7 +56,7 @@ def test_percentiles_of_one_to_a_hundred_in_any_order() -> None:
 
 def test_latency_counts_from_when_a_request_was_due() -> None:
     samples = Samples()
-    samples.succeeded(1.0, 3.0, 3.5, sentences=1, source_tokens=1, target_tokens=1)
+    samples.add(1.0, 3.0, 3.5, sentences=1, source_tokens=1, target_tokens=1)
     report = summarize(samples)
     assert report["max_e2el_ms"] == 2500
     assert report["max_send_delay_ms"] == 2000
@@ -65,7 +65,7 @@ def test_latency_counts_from_when_a_request_was_due() -> None:
 
 def test_send_that_is_hardly_late_is_not_called_late() -> None:
     samples = Samples()
-    samples.succeeded(1.0, 1.0 + LATE_S / 2, 2.0, sentences=1, source_tokens=1, target_tokens=1)
+    samples.add(1.0, 1.0 + LATE_S / 2, 2.0, sentences=1, source_tokens=1, target_tokens=1)
     assert summarize(samples)["late_sends"] == 0
 
 
@@ -76,7 +76,7 @@ def test_a_late_generator_is_a_limit_where_that_is_a_good_part_of_the_latency(
     late_s: float, took_s: float, limited: bool
 ) -> None:
     samples = Samples()
-    samples.succeeded(0.0, late_s, late_s + took_s, sentences=1, source_tokens=1, target_tokens=1)
+    samples.add(0.0, late_s, late_s + took_s, sentences=1, source_tokens=1, target_tokens=1)
     report = summarize(samples)
     assert report["generator_limited"] is limited
     assert report["p95_send_delay_ms"] == pytest.approx(late_s * 1e3)
@@ -85,9 +85,9 @@ def test_a_late_generator_is_a_limit_where_that_is_a_good_part_of_the_latency(
 
 def test_throughput_is_over_the_time_from_warm_up_to_last_answer() -> None:
     samples = Samples(warmup_s=2.0)
-    samples.succeeded(1.9, 1.9, 9.0, sentences=100, source_tokens=100, target_tokens=100)
+    samples.add(1.9, 1.9, 9.0, sentences=100, source_tokens=100, target_tokens=100)
     for ended_s in (4.0, 2.5):
-        samples.succeeded(2.0, 2.0, ended_s, sentences=3, source_tokens=10, target_tokens=20)
+        samples.add(2.0, 2.0, ended_s, sentences=3, source_tokens=10, target_tokens=20)
     report = summarize(samples)
     assert report["warmup_requests"] == 1
     assert report["duration"] == 2.0
@@ -101,8 +101,8 @@ def test_throughput_is_over_the_time_from_warm_up_to_last_answer() -> None:
 def test_errors_are_counted_by_code_and_by_reason_and_have_no_latency() -> None:
     samples = samples_of([0.5])
     for reason, message in [("QUEUE_FULL", "first"), ("QUEUE_FULL", "second"), ("QUOTA", "third")]:
-        samples.ended_in_error(1, 1, 90, code="RESOURCE_EXHAUSTED", reason=reason, message=message)
-    samples.ended_in_error(1, 1, 2, code="INTERNAL", reason="INTERNAL", message="fourth")
+        samples.add(1, 1, 90, Ending("RESOURCE_EXHAUSTED", reason, message))
+    samples.add(1, 1, 2, Ending("INTERNAL", "INTERNAL", "fourth"))
     report = summarize(samples)
     assert [report[name] for name in ("num_requests", "completed", "rejected", "cancelled", "failed")] == [
         5,

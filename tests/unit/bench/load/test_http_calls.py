@@ -74,7 +74,7 @@ async def test_a_stream_that_is_cut_or_fails_has_no_answer(answer: bytes, code: 
     async with answering(answer) as address, connected(address, Access()) as calls:
         [ask] = calls.asks(stream=True)
         with pytest.raises(NoAnswerError) as failed:
-            await ask(b"{}", 30.0, lambda: 0.0)
+            await ask(b"{}", 30.0)
     assert failed.value.ending.code == code
 
 
@@ -98,6 +98,6 @@ async def test_the_server_is_told_the_deadline_and_the_key() -> None:
     async with answering(b"", heads) as address, connected(address, Access(api_key="secret")) as calls:
         [ask] = calls.asks(stream=False)
         with pytest.raises(NoAnswerError):
-            await ask(b"{}", 2.5, lambda: 0.0)
+            await ask(b"{}", 2.5)
     assert b"connect-timeout-ms: 2500\r\n" in heads[0]
     assert b"authorization: bearer secret\r\n" in heads[0]

@@ -80,7 +80,7 @@ def test_a_page_of_one_rate_shows_what_was_measured(server: Any, data: str, tmp_
     assert "1 of 2 targets missed" in page.text
     assert "<script>full</script>" in page.text
     assert "<script" not in page.source
-    assert f"requests rejected{report['rejected']}" in page.text
+    assert f"answered, {report['rejected']} rejected" in page.text
     assert "interactive" in page.text
     assert "first text p95" in page.text
 

@@ -60,3 +60,9 @@ def test_an_open_loop_draws_as_many_texts_as_there_are_arrivals() -> None:
     assert isinstance(loop, OpenLoop)
     assert len(loop.arrivals_s) == pytest.approx(150, rel=0.3)
     assert len(make_workload(settings, TEXTS, loop, MODELS).requests) == len(loop.arrivals_s)
+
+
+def test_texts_that_are_compared_are_the_first_that_differ() -> None:
+    settings = LoadSettings("nowhere:1", concurrency=1, requests=1, verify_texts=3)
+    texts = ["b", "a", "b", "c", "d"]
+    assert make_workload(settings, texts, make_loop(settings), MODELS).texts == ["b", "a", "c"]

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from bench.load.figures import summarize
-from bench.load.report import cache_share, cache_warning, outcomes, to_text
-from bench.load.samples import Samples
+from bench.load.report import cache_share, outcomes, to_text, warnings
+from bench.load.samples import Ending, Samples
 from bench.load.slo import Target, judge
 
 
@@ -25,8 +25,8 @@ def report(samples: Samples, **more: Any) -> dict[str, Any]:
 def samples() -> Samples:
     seen = Samples()
     for number in range(3):
-        seen.succeeded(number, number, number + 0.5, sentences=1, source_tokens=4, target_tokens=5)
-    seen.ended_in_error(3.0, 3.0, 3.1, code="RESOURCE_EXHAUSTED", reason="QUEUE_FULL", message="full")
+        seen.add(number, number, number + 0.5, sentences=1, source_tokens=4, target_tokens=5)
+    seen.add(3.0, 3.0, 3.1, Ending("RESOURCE_EXHAUSTED", "QUEUE_FULL", "full"))
     return seen
 
 
@@ -63,6 +63,6 @@ def test_targets_that_were_met_are_lines_too(samples: Samples) -> None:
 @pytest.mark.parametrize(("share", "warned"), [(None, False), (0.49, False), (0.5, True)])
 def test_a_load_on_the_result_cache_is_warned_of(samples: Samples, share: float | None, warned: bool) -> None:
     told = report(samples, result_cache_share=share)
-    assert (cache_warning(told) is not None) == warned
+    assert bool(warnings(told)) == warned
     assert ("warning:" in to_text(told)) == warned
     assert cache_share(told) == ("unknown, only --metrics-address tells" if share is None else f"{100 * share:.0f} %")

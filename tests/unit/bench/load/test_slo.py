@@ -1,3 +1,5 @@
+from argparse import ArgumentTypeError
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,12 +28,12 @@ def test_what_was_not_measured_is_missed(report: dict[str, None]) -> None:
 
 def test_every_measure_of_one_rate_is_in_its_report() -> None:
     samples = Samples()
-    samples.succeeded(1, 1, 2, sentences=1, source_tokens=1, target_tokens=1, first_text_s=1.5)
+    samples.add(1, 1, 2, sentences=1, source_tokens=1, target_tokens=1, first_text_s=1.5)
     fields = {measure.field for measure in MEASURES.values() if not measure.of_ramp}
     assert fields <= summarize(samples).keys()
 
 
 @pytest.mark.parametrize("text", ["", "p95_ms", "p95_ms=", "p95_ms=x", "p95_ms=-1", "p95_ms=nan", "goodput=inf", "x=1"])
 def test_other_targets_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"NAME=VALUE|must be a number from 0 on"):
+    with pytest.raises(ArgumentTypeError, match=r"NAME=VALUE|must be a number from 0 on"):
         Target.parse(text)

@@ -3,7 +3,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.load.samples import Samples
+from bench.load.samples import Ending, Samples
 from bench.load.timeline import bin_width_s, timeline
 
 requests = st.lists(
@@ -18,9 +18,9 @@ def test_every_request_is_in_one_interval(rows: list[tuple[float, float, str]]) 
         times = (due_s + 5.0, due_s + 5.0, due_s + 5.0 + latency_s)
         if reason:
             code = "RESOURCE_EXHAUSTED" if reason == "QUEUE_FULL" else "INTERNAL"
-            samples.ended_in_error(*times, code=code, reason=reason, message="")
+            samples.add(*times, Ending(code, reason, ""))
         else:
-            samples.succeeded(*times, sentences=1, source_tokens=1, target_tokens=1)
+            samples.add(*times, sentences=1, source_tokens=1, target_tokens=1)
     lines = timeline(samples.table())
     columns = [lines[name] for name in ("t_s", "offered", "answered", "rejected", "cancelled", "failed", "p50_ms")]
     assert len({len(column) for column in columns}) == 1
@@ -34,7 +34,7 @@ def test_every_request_is_in_one_interval(rows: list[tuple[float, float, str]]) 
 def test_latencies_are_where_requests_were_due_and_answers_where_they_came() -> None:
     samples = Samples()
     for due_s, ended_s in ((0.5, 0.75), (0.75, 2.75), (2.25, 2.5)):
-        samples.succeeded(due_s, due_s, ended_s, sentences=1, source_tokens=1, target_tokens=1)
+        samples.add(due_s, due_s, ended_s, sentences=1, source_tokens=1, target_tokens=1)
     lines = timeline(samples.table(), width_s=1.0)
     assert (lines["bin_s"], lines["t_s"]) == (1.0, [0.0, 1.0, 2.0])
     assert lines["offered"] == [2, 0, 1]

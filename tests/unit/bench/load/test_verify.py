@@ -11,7 +11,7 @@ from bench.load.calls import Reply
 from bench.load.command import main
 from bench.load.prepare import LoadSettings
 from bench.load.run import run_load
-from bench.load.verify import SHOWN, Answer, Verifier, distinct
+from bench.load.verify import SHOWN, Answer, Verifier
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 
@@ -41,10 +41,6 @@ def change_under_load(server: Any, change: Any) -> None:
         return translation
 
     server.translated = translate
-
-
-def test_distinct_texts_keep_their_order() -> None:
-    assert distinct(["b", "a", "b", "c", "d"], 3) == ["b", "a", "c"]
 
 
 async def test_each_text_is_sent_alone_then_all_answers_are_compared(server: Any) -> None:

@@ -1,3 +1,4 @@
+from argparse import ArgumentTypeError
 from collections import Counter
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_uniform_lengths_are_all_there_and_alike() -> None:
     ["", "fixed", "fixed:x", "fixed:0", "fixed:1:2", "normal:3:4", "uniform:5:4", "uniform:1:10001", "lognormal:12:9"],
 )
 def test_other_distributions_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"fixed:N|LOW <= HIGH|SIGMA from 0 to 5"):
+    with pytest.raises(ArgumentTypeError, match=r"fixed:N|LOW <= HIGH|SIGMA from 0 to 5"):
         WordCounts.parse(text)
 
 

@@ -1,12 +1,11 @@
 import pytest
 
-from bench.memory import Resident, growth, settled, share_grown
+from bench.memory import Resident, growth, share_grown
 
 
 def test_growth_counts_after_the_first_tenth_only() -> None:
     work = list(range(50, 1_001, 50))
     assert growth(work, [100.0 if done < 100 else 300.0 for done in work], per=1000) == pytest.approx(0.0, abs=1e-6)
-    assert settled(work) == work.index(100)
 
 
 def test_growth_is_for_an_amount_of_work() -> None:

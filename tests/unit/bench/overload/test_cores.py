@@ -7,18 +7,17 @@ from bench.overload.cores import apart
 def test_the_generator_has_the_last_core_and_the_servers_the_others() -> None:
     allowed = sorted(os.sched_getaffinity(0))
     with apart() as cores:
-        assert cores.generator == (allowed[-1],)
-        assert cores.server == tuple(allowed[:-1] or allowed)
+        assert cores == (allowed[:-1] or allowed)
         assert os.sched_getaffinity(0) == {allowed[-1]}
 
 
 def test_threads_that_start_meanwhile_stay_on_the_core_of_the_generator() -> None:
     seen = []
-    with apart() as cores:
+    with apart():
         thread = threading.Thread(target=lambda: seen.append(os.sched_getaffinity(0)))
         thread.start()
         thread.join()
-    assert seen == [set(cores.generator)]
+    assert seen == [{max(os.sched_getaffinity(0))}]
 
 
 def test_afterwards_all_is_as_it_was() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.load.samples import Samples, Table
+from bench.load.samples import Ending, Samples, Table
 from bench.overload.phases import answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
 
 parts = st.lists(st.tuples(st.just("x"), st.floats(0.1, 100), st.floats(0.1, 5)), min_size=1, max_size=4)
@@ -16,9 +16,9 @@ def table_of(rows: Sequence[tuple[float, float]], refused: Sequence[float] = ())
     """Answered requests as (due, latency), and those that were refused as due."""
     samples = Samples()
     for due_s, latency_s in rows:
-        samples.succeeded(due_s, due_s, due_s + latency_s, sentences=1, source_tokens=1, target_tokens=1)
+        samples.add(due_s, due_s, due_s + latency_s, sentences=1, source_tokens=1, target_tokens=1)
     for due_s in refused:
-        samples.ended_in_error(due_s, due_s, due_s, code="RESOURCE_EXHAUSTED", reason="OVERLOADED", message="")
+        samples.add(due_s, due_s, due_s, Ending("RESOURCE_EXHAUSTED", "OVERLOADED", ""))
     return samples.table()
 
 

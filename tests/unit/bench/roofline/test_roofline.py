@@ -156,8 +156,8 @@ def test_command_measures_the_default_model(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--rows", "0"], "--rows must be from 1"),
-        (["--source", "100000"], "--source must be from 1 to 128"),
+        (["--rows", "0"], "--rows: must be at least 1, not 0"),
+        (["--source", "100000"], "--source: must be at most 128, not 100000"),
         (["--bundle", "nowhere"], "nowhere"),
     ],
 )

@@ -36,6 +36,7 @@ _FILES = (
     "tests/marian_bin.py",
     "tests/marian_npz.py",
     "tests/synthetic.py",
+    "tests/synthetic_model.py",
     "tests/unit/export/conftest.py",
 )
 _PACKAGES = ("torch", "onnx", "onnxruntime", "sentencepiece", "numpy")

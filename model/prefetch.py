@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
@@ -74,13 +74,17 @@ def _received(receiver: Connection, process: SpawnProcess) -> Iterator[Prefetche
             raise DataError(f"the process that makes batches ended with code {process.exitcode}") from error
 
 
+def pools(plan: StreamPlan, epoch: int, first: int) -> Iterator[Prefetched]:
+    """Make the pools without end in this process; for the arguments see `prefetch`."""
+    stream = Stream(*plan)
+    for each in count(epoch):
+        for number, pool in enumerate(stream.pools(each, first), first):
+            yield Prefetched(each, number, pool)
+        first = 0
+
+
 def _send(sender: Connection, plan: StreamPlan, epoch: int, first: int) -> None:
     """Send the pools until nobody takes them."""
-    stream = Stream(*plan)
-    try:
-        for each in count(epoch):
-            for number, pool in enumerate(stream.pools(each, first), first):
-                sender.send(Prefetched(each, number, pool))
-            first = 0
-    except BrokenPipeError:
-        pass  # the training has ended, however it did
+    with suppress(BrokenPipeError):  # the training has ended, however it did
+        for pool in pools(plan, epoch, first):
+            sender.send(pool)

@@ -4,7 +4,7 @@ import json
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from model.checkpoint import load_checkpoint
 from model.corpus import Corpus
 from model.evaluate import translate
 from model.options import TrainingOptions
+from model.prefetch import pools
 from model.train import Trainer
 
 TINY: dict[str, Any] = {
@@ -82,21 +83,23 @@ def files(corpus: Corpus, tmp_path: Path) -> tuple[Path, Path]:
 
 
 @contextmanager
-def no_curve() -> Iterator[None]:
-    """A run draws no learning curve, which takes longer than its steps."""
+def light_runs() -> Iterator[None]:
+    """Runs make their batches in this process and draw no learning curve: both take longer than a few steps."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(train, "plot_learning_curve", lambda progress, file: None)
+        patch.setattr(train, "prefetch", lambda *start: nullcontext(pools(*start)))
         yield
 
 
 @pytest.fixture
 def trainer(files: tuple[Path, Path]) -> Iterator[NewTrainer]:
-    with no_curve():
+    with light_runs():
         yield trainer_of(files)
 
 
 @pytest.fixture
-def drawing_trainer(files: tuple[Path, Path]) -> NewTrainer:
+def whole_trainer(files: tuple[Path, Path]) -> NewTrainer:
+    """Of runs that leave nothing out."""
     return trainer_of(files)
 
 
@@ -107,7 +110,7 @@ def run_once(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Callab
     @cache
     def run_once(draws: bool) -> Path:
         folder = tmp_path_factory.mktemp("whole")
-        with no_curve():
+        with light_runs():
             trainer_of(files_in(folder, corpus))(folder / "out", **(DRAWN if draws else {})).run()
         return folder / "out"
 
@@ -160,9 +163,9 @@ def test_really_learns(tmp_path: Path) -> None:
     assert translate(model, tokenizer, ["the bakery opens at six today"]) == ["der Bäckerei öffnet um sechs heute"]
 
 
-def test_what_a_run_leaves(drawing_trainer: NewTrainer, tmp_path: Path) -> None:
+def test_what_a_run_leaves(whole_trainer: NewTrainer, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    progress = drawing_trainer(out).run()
+    progress = whole_trainer(out).run()
     assert [step for step, _ in progress.evaluations] == [6, 12]
     assert [step for step, _ in progress.curve] == list(range(1, 13))
     assert (out / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
@@ -274,11 +277,11 @@ def test_sources_and_weights_are_recorded(files: tuple[Path, Path], tmp_path: Pa
 
 
 def test_the_curve_is_drawn_while_the_run_goes_on(
-    drawing_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kill(monkeypatch, "_update", 8, "after")
     with pytest.raises(Killed):
-        drawing_trainer(tmp_path / "out").run()
+        whole_trainer(tmp_path / "out").run()
     assert (tmp_path / "out" / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -8,6 +8,8 @@ PROJECTS := pyproject.toml dragoman/pyproject.toml
 SHELL := /bin/bash
 # Many tests wait for a server, so that three of them keep two cores busy.
 TEST_PROCESSES ?= 3
+# Compiled modules are kept even where the environment says otherwise: each server of the tests would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
 CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgrpc++-dev \
     default-jdk-headless protobuf-compiler-grpc-java-plugin libgrpc-java libnetty-java libperfmark-java \
     golang-go golang-google-grpc-dev golang-google-genproto-dev golang-google-protobuf-dev \

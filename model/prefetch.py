@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count, cycle
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
@@ -84,20 +84,24 @@ def _received(receivers: Sequence[Connection], processes: Sequence[SpawnProcess]
             raise DataError(f"the process that makes batches ended with code {process.exitcode}") from error
 
 
-def _send(sender: Connection, plan: StreamPlan, epoch: int, first: int, turn: tuple[int, int]) -> None:
-    """Send every n-th pool until nobody takes them.
+def pools(plan: StreamPlan, epoch: int, first: int, turn: tuple[int, int] = (0, 1)) -> Iterator[Prefetched]:
+    """Make the pools without end in this process; for the first arguments see `prefetch`.
 
     Args:
-        turn: which of the first n, and n.
+        turn: which of the first n, and n, of which every n-th pool is made.
     """
-    os.nice(_NICE)
     stream, (place, processes) = Stream(*plan), turn
-    try:
-        for each in count(epoch):
-            last = stream.pool_count(each)
-            for number in range(first + place, last, processes):
-                sender.send(Prefetched(each, number, stream.pool(each, number)))
-            place = (place - (last - first)) % processes
-            first = 0
-    except BrokenPipeError:
-        pass  # the training has ended, however it did
+    for each in count(epoch):
+        last = stream.pool_count(each)
+        for number in range(first + place, last, processes):
+            yield Prefetched(each, number, stream.pool(each, number))
+        place = (place - (last - first)) % processes
+        first = 0
+
+
+def _send(sender: Connection, plan: StreamPlan, epoch: int, first: int, turn: tuple[int, int]) -> None:
+    """Send the pools of a turn until nobody takes them."""
+    os.nice(_NICE)
+    with suppress(BrokenPipeError):  # the training has ended, however it did
+        for pool in pools(plan, epoch, first, turn):
+            sender.send(pool)

@@ -34,22 +34,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def synthetic_checkpoint() -> Path:
-    from tests import synthetic  # here: most tests do without torch, which takes seconds to import
+    from tests import synthetic_model  # here: most tests do without torch, which takes seconds to import
 
-    return synthetic.make_checkpoint()
+    return synthetic_model.make_checkpoint()
 
 
 @pytest.fixture(scope="session")
 def fp32(synthetic_checkpoint: Path) -> Synthetic:
     """The synthetic model in fp32: its tokens are those of plain PyTorch."""
-    from tests import synthetic
+    from tests import synthetic_model
 
-    return synthetic.make_bundle(synthetic_checkpoint, "fp32")
+    return synthetic_model.make_bundle(synthetic_checkpoint, "fp32")
 
 
 @pytest.fixture(scope="session")
 def int8(synthetic_checkpoint: Path) -> Synthetic:
     """The synthetic model in int8, the precision that is served by default."""
-    from tests import synthetic
+    from tests import synthetic_model
 
-    return synthetic.make_bundle(synthetic_checkpoint, "int8")
+    return synthetic_model.make_bundle(synthetic_checkpoint, "int8")

@@ -28,10 +28,29 @@ def launch(_bundle: None) -> Iterator[Callable[..., ServerProcess]]:
         process.close()
 
 
+@pytest.fixture
+def serve(launch: Callable[..., ServerProcess]) -> Callable[..., ServerProcess]:
+    """Starts servers with more flags, and waits until they take calls."""
+
+    def start(*arguments: str, **options: tuple[str, ...]) -> ServerProcess:
+        process = launch(*arguments, **options)
+        process.wait_until_serving()
+        return process
+
+    return start
+
+
 @pytest.fixture(scope="session")
 def server(_bundle: None) -> Iterator[ServerProcess]:
     """One server for all tests that leave it as it was."""
     with serving() as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def uncached(_bundle: None) -> Iterator[ServerProcess]:
+    """One server that keeps and shares nothing, for all tests that leave it as it was."""
+    with serving("--encoder-cache-mb=0", "--result-cache-mb=0", "--no-coalesce") as process:
         yield process
 
 

@@ -61,9 +61,8 @@ def says(server: ServerProcess, event: str, level: str, **values: object) -> boo
     return any(wanted.items() <= line.items() for line in lines)
 
 
-def test_a_reload_that_refuses_a_bundle(launch, models: Path, raised: Raised) -> None:
-    server = launch(f"--models={models}", *SMALL)
-    server.wait_until_serving()
+def test_a_reload_that_refuses_a_bundle(serve, models: Path, raised: Raised) -> None:
+    server = serve(f"--models={models}", *SMALL)
     before = server.scrape()
     damage(models / "fr")
     server.signal(signal.SIGHUP)
@@ -73,11 +72,10 @@ def test_a_reload_that_refuses_a_bundle(launch, models: Path, raised: Raised) ->
     assert raised("DragomanBundleRefused", before, server.scrape())
 
 
-def test_keys_that_cannot_be_read(launch, tmp_path: Path, raised: Raised) -> None:
+def test_keys_that_cannot_be_read(serve, tmp_path: Path, raised: Raised) -> None:
     keys = tmp_path / "keys.toml"
     keys.write_text(f'a = {{ sha256 = "{"0" * 64}" }}')
-    server = launch(f"--api-keys={keys}")
-    server.wait_until_serving()
+    server = serve(f"--api-keys={keys}")
     before = server.scrape()
     keys.write_text("a = {")
     until(lambda: server.metric("files_in_force", files="api_keys") == 0)
@@ -85,9 +83,8 @@ def test_keys_that_cannot_be_read(launch, tmp_path: Path, raised: Raised) -> Non
     assert raised("DragomanFilesRefused", before, server.scrape())
 
 
-def test_models_that_push_one_another_out_of_memory(launch, models: Path, raised: Raised) -> None:
-    server = launch(f"--models={models}", f"--model-memory-mb={TWO_MODELS_MB}", *SMALL)
-    server.wait_until_serving()
+def test_models_that_push_one_another_out_of_memory(serve, models: Path, raised: Raised) -> None:
+    server = serve(f"--models={models}", f"--model-memory-mb={TWO_MODELS_MB}", *SMALL)
     before = server.scrape()
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         for _ in range(3):
@@ -100,9 +97,8 @@ def test_models_that_push_one_another_out_of_memory(launch, models: Path, raised
     assert not raised("DragomanModelsSwapping", before, after)  # once is no reason
 
 
-def test_a_model_that_cannot_be_loaded(launch, models: Path, raised: Raised) -> None:
-    server = launch(f"--models={models}", f"--model-memory-mb={TWO_MODELS_MB}", "--pinned-models=en-de", *SMALL)
-    server.wait_until_serving()
+def test_a_model_that_cannot_be_loaded(serve, models: Path, raised: Raised) -> None:
+    server = serve(f"--models={models}", f"--model-memory-mb={TWO_MODELS_MB}", "--pinned-models=en-de", *SMALL)
     before = server.scrape()
     damage(models / "fr")
     with Client(server.address, timeout_s=PATIENCE_S, retries=0) as client, pytest.raises(ModelUnavailableError):
@@ -112,9 +108,8 @@ def test_a_model_that_cannot_be_loaded(launch, models: Path, raised: Raised) -> 
     assert raised("DragomanModelNotLoaded", before, server.scrape())
 
 
-def test_an_engine_that_breaks(launch, raised: Raised) -> None:
-    server = launch(program=("-c", BREAKING))
-    server.wait_until_serving()
+def test_an_engine_that_breaks(serve, raised: Raised) -> None:
+    server = serve(program=("-c", BREAKING))
     before = server.scrape()
     with Client(server.address, timeout_s=PATIENCE_S, retries=0) as client, pytest.raises(DragomanError):
         client.translate("Good morning.", model="en-de")
@@ -125,9 +120,8 @@ def test_an_engine_that_breaks(launch, raised: Raised) -> None:
     assert raised("DragomanDown", before, None)
 
 
-def test_a_document_whose_process_is_ended(launch, raised: Raised) -> None:
-    server = launch("--http-address=127.0.0.1:0", "--threads=1")
-    server.wait_until_serving()
+def test_a_document_whose_process_is_ended(serve, raised: Raised) -> None:
+    server = serve("--http-address=127.0.0.1:0", "--threads=1")
     before = server.scrape()
     sending = threading.Thread(target=send_document, args=[server])
     sending.start()
@@ -162,9 +156,8 @@ def end_document(pid: int) -> bool:
     return True
 
 
-def test_a_drain_that_takes_long(launch, raised: Raised) -> None:
-    server = launch("--drain-timeout-s=600", "--threads=1")
-    server.wait_until_serving()
+def test_a_drain_that_takes_long(serve, raised: Raised) -> None:
+    server = serve("--drain-timeout-s=600", "--threads=1")
     before = server.scrape()
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         pieces = client.stream(LONG, model="en-de")
@@ -174,6 +167,7 @@ def test_a_drain_that_takes_long(launch, raised: Raised) -> None:
         draining = server.scrape()
         assert draining.total("serving") == 0
         assert raised("DragomanNotServing", before, draining)
+        server.signal(signal.SIGTERM)  # or the test would take as long as the text
         with contextlib.suppress(DragomanError):
             list(pieces)
     assert server.exit_code() == 0

@@ -190,9 +190,8 @@ def test_a_passed_deadline(client, server) -> None:
     assert client.translate(GOOD["contents"], model="en-de")
 
 
-def test_a_full_queue_and_a_text_that_is_longer_than_it(launch) -> None:
-    server = launch("--queue-source-tokens=60", "--slots=1", "--threads=1")
-    server.wait_until_serving()
+def test_a_full_queue_and_a_text_that_is_longer_than_it(serve) -> None:
+    server = serve("--queue-source-tokens=60", "--slots=1", "--threads=1")
 
     async def flood() -> list[object]:
         async with AsyncClient(server.address, timeout_s=60) as client:

@@ -64,9 +64,8 @@ def test_cancelling_in_the_middle_leaves_no_slot(client, server) -> None:
     assert client.translate("Good morning.", model="en-de")
 
 
-def test_a_poisonous_text_is_one_answer_of_many(launch) -> None:
-    server = launch("--result-cache-mb=0", "--encoder-cache-mb=0", program=("-c", FAILING_ON_LONG))
-    server.wait_until_serving()
+def test_a_poisonous_text_is_one_answer_of_many(serve) -> None:
+    server = serve("--result-cache-mb=0", "--encoder-cache-mb=0", program=("-c", FAILING_ON_LONG))
     sentences = list(texts(0, 300))
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         healthy = [answer.translation.text for answer in client.translate_many(sentences, model="en-de")]
@@ -83,9 +82,8 @@ def test_a_poisonous_text_is_one_answer_of_many(launch) -> None:
     until_free(server)
 
 
-def test_a_small_queue_makes_many_streams_wait_and_fails_none(launch) -> None:
-    server = launch("--queue-source-tokens=300", "--slots=4", "--threads=1", "--result-cache-mb=0")
-    server.wait_until_serving()
+def test_a_small_queue_makes_many_streams_wait_and_fails_none(serve) -> None:
+    server = serve("--queue-source-tokens=300", "--slots=4", "--threads=1", "--result-cache-mb=0")
 
     async def run() -> list[list[str]]:
         async with AsyncClient(server.address, timeout_s=PATIENCE_S) as client:
@@ -102,25 +100,22 @@ def test_a_small_queue_makes_many_streams_wait_and_fails_none(launch) -> None:
     assert server.metric("rejected_total", reason="QUEUE_FULL") == 0
 
 
-def test_a_server_that_stops_says_how_far_it_got_and_another_one_goes_on(launch) -> None:
-    servers = [launch(), launch()]
-    for server in servers:
-        server.wait_until_serving()
+def test_a_server_that_stops_says_how_far_it_got_and_another_one_goes_on(serve) -> None:
+    servers = [serve(), serve()]
     with Client("ipv4:" + ",".join(server.address for server in servers)) as client:
-        many = client.translate_many(texts(0, COUNT), model="en-de")
+        many = client.translate_many(texts(0, 1_200), model="en-de")
         answers = [next(many) for _ in range(100)]
         busy = max(servers, key=lambda server: server.metric("source_tokens_total"))
         busy.signal(signal.SIGTERM)
         answers += many
         assert busy.exit_code() == 0
-    assert [answer.content_index for answer in answers] == list(range(COUNT))
+    assert [answer.content_index for answer in answers] == list(range(1_200))
     assert all(answer.translation.text for answer in answers)
     assert busy.log
 
 
-def test_a_stream_that_nobody_reads_does_not_hold_up_the_end(launch) -> None:
-    server = launch("--drain-timeout-s=0.2")
-    server.wait_until_serving()
+def test_a_stream_that_nobody_reads_does_not_hold_up_the_end(serve) -> None:
+    server = serve("--drain-timeout-s=0.2")
     stop = threading.Event()
 
     def messages() -> Iterator[pb.BatchTranslateTextRequest]:

@@ -1,10 +1,7 @@
 """Beam searches of a real server: what they find is the same by every way and beside all others."""
 
 import asyncio
-import subprocess
-import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -12,7 +9,8 @@ import pytest
 
 from dragoman import AsyncClient, Client, InvalidRequestError, Translation
 from tests.e2e.bundles import copy_pair
-from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
+from tests.e2e.command import run
+from tests.server_process import BUNDLE, PATIENCE_S
 
 SENTENCES = [
     "Good morning.",
@@ -27,17 +25,6 @@ BEAM = {"model": "en-de", "beam_size": 4, "alternatives": 4}
 
 def scores(translation: Translation) -> list[float]:
     return [alternative.score for alternative in translation.alternatives]
-
-
-@pytest.fixture(scope="module")
-def uncached() -> Iterator[ServerProcess]:
-    """A server that keeps and shares nothing."""
-    process = ServerProcess(("--encoder-cache-mb=0", "--result-cache-mb=0", "--no-coalesce"))
-    try:
-        process.wait_until_serving()
-        yield process
-    finally:
-        process.close()
 
 
 def test_alternatives_are_ordered_by_score_and_begin_with_the_translation(client) -> None:
@@ -154,9 +141,8 @@ def test_a_greedy_request_is_what_it_was_beside_beams(client) -> None:
     assert client.translate(SENTENCES, model="en-de", beam_size=1) == greedy
 
 
-def test_a_server_may_have_a_beam_for_requests_that_say_none(launch, client) -> None:
-    server = launch("--beam-size=4", "--slots=6")
-    server.wait_until_serving()
+def test_a_server_may_have_a_beam_for_requests_that_say_none(serve, client) -> None:
+    server = serve("--beam-size=4", "--slots=6")
     with Client(server.address, timeout_s=PATIENCE_S) as own:
         assert own.translate(SENTENCES, model="en-de") == client.translate(SENTENCES, model="en-de", beam_size=4)
         assert own.translate(SENTENCES, model="en-de", beam_size=1) == client.translate(SENTENCES, model="en-de")
@@ -164,11 +150,10 @@ def test_a_server_may_have_a_beam_for_requests_that_say_none(launch, client) -> 
             own.translate(SENTENCES, model="en-de", beam_size=7)
 
 
-def test_both_models_of_a_pivot_have_the_beam(launch, tmp_path: Path) -> None:
+def test_both_models_of_a_pivot_have_the_beam(serve, tmp_path: Path) -> None:
     for source, target in (("fr", "en"), ("en", "de")):
         copy_pair(tmp_path, source, target)
-    server = launch(f"--models={tmp_path}", "--threads=1", "--pivot-language=en")
-    server.wait_until_serving()
+    server = serve(f"--models={tmp_path}", "--threads=1", "--pivot-language=en")
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         halfway = client.translate(TEXT, model="fr-en", beam_size=4)
         expected = client.translate(halfway.text, model="en-de", beam_size=4, alternatives=3)
@@ -185,11 +170,8 @@ def test_the_command_writes_the_same_by_address_and_in_process(server, client) -
             sentence, model="en-de", beam_size=4, alternatives=3, length_penalty=0.5
         ).alternatives
     )
-    for place in (["--address", server.address], ["--models", "models/en-de/bundle"]):
-        command = [sys.executable, "-m", "dragoman.cli", *arguments, *place]
-        done = subprocess.run(
-            command, input="\n".join(SENTENCES).encode(), capture_output=True, timeout=PATIENCE_S, cwd=REPOSITORY
-        )
+    for place in (["--address", server.address], ["--models", str(BUNDLE)]):
+        done = run(*arguments, *place, stdin="\n".join(SENTENCES).encode())
         assert (done.returncode, done.stdout.decode(), done.stderr) == (0, expected, b"")
 
 
@@ -223,10 +205,7 @@ def test_a_prefix_that_cannot_be_is_named(client) -> None:
 
 
 def test_the_command_takes_a_prefix_by_address_and_in_process(server) -> None:
-    command = [sys.executable, "-m", "dragoman.cli", "translate", "--target-prefix", "Jeden Abend", SENTENCES[3]]
-    outputs = [
-        subprocess.run([*command, *where], capture_output=True, text=True, check=True, cwd=REPOSITORY).stdout
-        for where in (["--address", server.address], ["--models", "models/en-de/bundle"])
-    ]
+    arguments = ["translate", "--target-prefix", "Jeden Abend", SENTENCES[3]]
+    outputs = [run(*arguments, *place).stdout for place in (["--address", server.address], ["--models", str(BUNDLE)])]
     assert outputs[0] == outputs[1]
-    assert outputs[0].startswith("Jeden Abend ")
+    assert outputs[0].startswith(b"Jeden Abend ")

@@ -1,4 +1,4 @@
-"""`dragoman bulk` as a process, without Ray: killed and started again, by an engine and by a server.
+"""`dragoman bulk` without Ray: as a process that is killed and started again, by an engine and by a server.
 
 `tests/bulk/on_ray.py` does the same on Ray; `make test-bulk` runs it.
 """
@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.bulk_process import bulk, lines, parts, read_rows, run, start, translate, wait_for, write_rows
+from tests.bulk_process import bulk, command, lines, parts, read_rows, run, start, translate, wait_for, write_rows
 from tests.e2e.bundles import copy_bundle
+from tests.e2e.command import Done, assert_one_line
+from tests.e2e.command import run as run_in_process
 from tests.server_process import BUNDLE
 
 COLUMNS = ["id", "text", "translation", "finish_reason", "split", "unknown_pieces", "error", "model_sha256"]
@@ -34,10 +36,9 @@ def short(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "in.jsonl", LINES[:2])
 
 
-def assert_one_line(done: tuple[int, list[str]], *words: str) -> None:
-    code, lines = done
-    assert (code, len(lines)) == (2, 1)
-    assert [word for word in words if word not in lines[0]] == []
+def here(arguments: list[str]) -> Done:
+    """Runs a command in this process."""
+    return run_in_process(*arguments[len(command()) :])
 
 
 def test_killed_at_any_point_each_row_is_there_once(source: Path, tmp_path: Path, expected: list[str]) -> None:
@@ -114,17 +115,17 @@ def test_a_small_job_needs_no_cluster(short: Path, tmp_path: Path) -> None:
 
 def test_another_model_is_refused(short: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert run(bulk(short, out))[0] == 0
+    assert here(bulk(short, out)).returncode == 0
     other = copy_bundle(BUNDLE, tmp_path / "other", name="en-de", provenance={"checkpoint_sha256": "0" * 64})
-    done = run([*bulk(short, out), "--models", str(other)])
+    done = here([*bulk(short, out), "--models", str(other)])
     assert_one_line(done, f"{out}: holds a job with other model: ", SHA256, "0" * 64, "a new job needs an empty folder")
 
 
 def test_another_input_is_refused(short: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert run(bulk(short, out))[0] == 0
+    assert here(bulk(short, out)).returncode == 0
     write_rows(short, [*LINES[:2], "One more."])
-    assert_one_line(run(bulk(short, out)), f"{out}: holds a job with other files: in.jsonl (")
+    assert_one_line(here(bulk(short, out)), f"{out}: holds a job with other files: in.jsonl (")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_another_input_is_refused(short: Path, tmp_path: Path) -> None:
     ],
 )
 def test_bad_arguments_are_one_line(short: Path, tmp_path: Path, flags: list[str], words: list[str]) -> None:
-    assert_one_line(run(bulk(short, tmp_path / "out", *flags)), *words)
+    assert_one_line(here(bulk(short, tmp_path / "out", *flags)), *words)
     assert not (tmp_path / "out").exists()
 
 
@@ -148,7 +149,7 @@ def test_a_repeated_id_is_one_line(tmp_path: Path) -> None:
     folder.mkdir()
     write_rows(folder / "a.jsonl", ["a", "b"])
     write_rows(folder / "b.jsonl", ["c"], first=1)
-    done = run(bulk(folder, tmp_path / "out"))
+    done = here(bulk(folder, tmp_path / "out"))
     assert_one_line(done, "'row-1' is that of row 2 of", "a.jsonl and of row 1 of", "b.jsonl")
 
 
@@ -169,9 +170,13 @@ def test_without_the_extra_a_line_says_what_to_install(short: Path, tmp_path: Pa
         (tmp_path / "absent" / f"{name}.py").write_text(f"raise ModuleNotFoundError(name={name!r})\n")
     path = {"PYTHONPATH": f"{tmp_path / 'absent'}:{Path.cwd()}"}
     needs = ' needs the extra "bulk" of dragoman-server (no module {!r}): pip install "dragoman-server[bulk]"'
-    assert_one_line(run(bulk(tmp_path / "in.parquet", tmp_path / "out"), **path), "in.parquet: No such file")
+    code, lines = run(bulk(tmp_path / "in.parquet", tmp_path / "out"), **path)
+    assert (code, len(lines)) == (2, 1)
+    assert "in.parquet: No such file" in lines[0]
     (tmp_path / "in.parquet").touch()
-    assert_one_line(run(bulk(tmp_path / "in.parquet", tmp_path / "out"), **path), needs.format("pyarrow"))
+    code, lines = run(bulk(tmp_path / "in.parquet", tmp_path / "out"), **path)
+    assert (code, len(lines)) == (2, 1)
+    assert needs.format("pyarrow") in lines[0]
     code, lines = run(bulk(short, tmp_path / "out", "--ray"), **path)
     assert code == 2
     assert needs.format("ray") in lines[-1]

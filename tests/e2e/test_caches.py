@@ -138,36 +138,32 @@ def test_the_deadline_of_one_caller_is_its_own(server) -> None:
     assert patient[0].segments == 25 * 60
 
 
-def test_switched_off_everything_is_done_again(launch, client) -> None:
-    server = launch(*OFF)
-    server.wait_until_serving()
+def test_switched_off_everything_is_done_again(uncached, client) -> None:
     text = "Tom has 9104 apples. Tom has 9104 apples. Where are they, the 9104?"
-    growth = Growth(server)
-    with Client(server.address, timeout_s=PATIENCE_S) as plain:
+    growth = Growth(uncached)
+    with Client(uncached.address, timeout_s=PATIENCE_S) as plain:
         answers = [plain.translate(text, model="en-de") for _ in range(2)]
     assert answers == [client.translate(text, model="en-de")] * 2
     translation = answers[0]
     assert growth("target_tokens_total") == 2 * translation.target_tokens
     assert growth("source_tokens_total") == 2 * (translation.source_tokens + 3)
-    page = server.scrape()
+    page = uncached.scrape()
     counted = {name for (name, _), count in page.items() if count and ("_cache_" in name or "coalesced" in name)}
     assert counted == {"dragoman_kv_cache_bytes"}
 
 
 @pytest.mark.parametrize("name", ["encoder_memory_cache_hits", "result_cache_hits", "coalesced_segments"])
-def test_each_can_be_on_alone(launch, name: str) -> None:
+def test_each_can_be_on_alone(serve, name: str) -> None:
     flags = dict(zip(("encoder_memory_cache_hits", "result_cache_hits", "coalesced_segments"), OFF, strict=True))
-    server = launch(*(flag for other, flag in flags.items() if other != name))
-    server.wait_until_serving()
+    server = serve(*(flag for other, flag in flags.items() if other != name))
     text = "Tom has 9105 apples. Tom has 9105 apples."
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         assert client.translate(text, model="en-de") == client.translate(text, model="en-de")
     assert {other for other in flags if server.metric(f"{other}_total")} == {name}
 
 
-def test_a_budget_for_keys_and_values_is_kept(launch) -> None:
-    server = launch("--kv-cache-mb=20", "--threads=2", "--slots=1000")
-    server.wait_until_serving()
+def test_a_budget_for_keys_and_values_is_kept(serve) -> None:
+    server = serve("--kv-cache-mb=20", "--threads=2", "--slots=1000")
     assert 2 <= server.metric("slots") < 2000
     assert 0 < server.metric("kv_cache_bytes") <= 20_000_000
     with Client(server.address, timeout_s=PATIENCE_S) as client:

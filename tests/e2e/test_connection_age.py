@@ -9,9 +9,8 @@ from tests.e2e.relay import Relay
 from tests.server_process import PATIENCE_S
 
 
-def test_a_client_connects_again_after_a_while_and_loses_no_call(launch) -> None:
-    server = launch("--max-connection-age-s=0.5")
-    server.wait_until_serving()
+def test_a_client_connects_again_after_a_while_and_loses_no_call(serve) -> None:
+    server = serve("--max-connection-age-s=0.5")
     with Relay(server.address, "127.0.0.1") as relay, Client(relay.address, timeout_s=PATIENCE_S) as client:
         give_up_s = time.monotonic() + PATIENCE_S
         while relay.connections < 4:
@@ -19,9 +18,8 @@ def test_a_client_connects_again_after_a_while_and_loses_no_call(launch) -> None
             assert time.monotonic() < give_up_s
 
 
-def test_a_call_that_runs_when_its_connection_is_too_old_ends_well(launch) -> None:
-    server = launch("--max-connection-age-s=0.5")
-    server.wait_until_serving()
+def test_a_call_that_runs_when_its_connection_is_too_old_ends_well(serve) -> None:
+    server = serve("--max-connection-age-s=0.5")
     reconnected = threading.Event()
 
     def texts() -> Iterator[str]:
@@ -40,9 +38,8 @@ def test_a_call_that_runs_when_its_connection_is_too_old_ends_well(launch) -> No
         assert [answer.translation.text for answer in answers] == ["Guten Morgen."]
 
 
-def test_without_an_age_a_client_keeps_its_connection(launch) -> None:
-    server = launch("--max-connection-age-s=0")
-    server.wait_until_serving()
+def test_without_an_age_a_client_keeps_its_connection(serve) -> None:
+    server = serve("--max-connection-age-s=0")
     with Relay(server.address, "127.0.0.1") as relay, Client(relay.address, timeout_s=PATIENCE_S) as client:
         for _ in range(20):
             client.list_models()

@@ -121,11 +121,10 @@ class Background(threading.Thread):
 
 
 @pytest.mark.parametrize("program", [FAILING_ON_LONG, FAILING_IN_A_SLOT], ids=["encoder", "decoder"])
-def test_a_poisonous_text_fails_alone(launch, client, program: str) -> None:
+def test_a_poisonous_text_fails_alone(serve, client, program: str) -> None:
     expected = [translation.text for translation in client.translate(SENTENCES, model="en-de")]
     # Neither kept nor shared: the second call has to be decoded as well.
-    server = launch("--result-cache-mb=0", "--encoder-cache-mb=0", program=("-c", program))
-    server.wait_until_serving()
+    server = serve("--result-cache-mb=0", "--encoder-cache-mb=0", program=("-c", program))
     with Client(server.address, timeout_s=PATIENCE_S) as own:
 
         def translate() -> list[str]:
@@ -146,9 +145,8 @@ def test_a_poisonous_text_fails_alone(launch, client, program: str) -> None:
     assert not any("poisonous" in line for line in server.log)
 
 
-def test_who_goes_round_in_circles_is_stopped_and_says_so(launch) -> None:
-    server = launch(program=("-c", GOING_ROUND))
-    server.wait_until_serving()
+def test_who_goes_round_in_circles_is_stopped_and_says_so(serve) -> None:
+    server = serve(program=("-c", GOING_ROUND))
     text = "Good morning. Where is the station? I have never been to Berlin, and I do not know anybody there."
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         pieces = list(client.stream(text, model="en-de"))
@@ -161,9 +159,8 @@ def test_who_goes_round_in_circles_is_stopped_and_says_so(launch) -> None:
         assert server.process.poll() is None
 
 
-def test_who_goes_round_in_circles_may_be_left_to_it(launch) -> None:
-    server = launch("--no-stop-repetition", "--max-target-offset=7", program=("-c", GOING_ROUND))
-    server.wait_until_serving()
+def test_who_goes_round_in_circles_may_be_left_to_it(serve) -> None:
+    server = serve("--no-stop-repetition", "--max-target-offset=7", program=("-c", GOING_ROUND))
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         translation = client.translate("Good morning.", model="en-de")
     assert translation.finish_reason == "LENGTH"
@@ -177,18 +174,16 @@ def test_a_model_that_minds_the_company_is_not_served(launch) -> None:
     assert not any('"serving"' in line for line in server.log)
 
 
-def test_the_self_check_is_not_counted(launch) -> None:
-    server = launch()
-    server.wait_until_serving()
+def test_the_self_check_is_not_counted(serve) -> None:
+    server = serve()
     for name in ("source_tokens_total", "target_tokens_total", "decode_step_duration_seconds_count"):
         assert server.metric(name) == 0
 
 
-def test_a_stalled_step_takes_the_server_out_of_service_until_it_goes_on(launch, tmp_path: Path) -> None:
+def test_a_stalled_step_takes_the_server_out_of_service_until_it_goes_on(serve, tmp_path: Path) -> None:
     stalled = tmp_path / "stalled"
     # Longer than a sound step takes on a busy machine.
-    server = launch("--step-timeout-s=3", program=("-c", STALLING.format(path=str(stalled))))
-    server.wait_until_serving()
+    server = serve("--step-timeout-s=3", program=("-c", STALLING.format(path=str(stalled))))
     with Client(server.address, timeout_s=PATIENCE_S) as client, grpc.insecure_channel(server.address) as channel:
         request = health_pb2.HealthCheckRequest(service=SERVICE)
         watch = health_pb2_grpc.HealthStub(channel).Watch(request, timeout=PATIENCE_S)
@@ -205,11 +200,10 @@ def test_a_stalled_step_takes_the_server_out_of_service_until_it_goes_on(launch,
     assert server.metric("step_age_seconds") == 0
 
 
-def test_a_server_whose_step_stalls_for_ever_answers_and_stops(launch, tmp_path: Path) -> None:
+def test_a_server_whose_step_stalls_for_ever_answers_and_stops(serve, tmp_path: Path) -> None:
     stalled = tmp_path / "stalled"
     program = ("-c", STALLING.format(path=str(stalled)))
-    server = launch("--step-timeout-s=0.2", "--drain-timeout-s=0.2", program=program)
-    server.wait_until_serving()
+    server = serve("--step-timeout-s=0.2", "--drain-timeout-s=0.2", program=program)
     with Client(server.address, timeout_s=PATIENCE_S, retries=0) as client:
         client.list_models()  # connected: a call that finds nobody says something else
         stalled.touch()

@@ -160,13 +160,12 @@ def test_a_client_that_leaves_cancels_its_call(server) -> None:
     until_free(server)
 
 
-def test_keys_and_their_limits_hold(launch, tmp_path: Path, capsys) -> None:
+def test_keys_and_their_limits_hold(serve, tmp_path: Path, capsys) -> None:
     assert main(["api-key", "alice", "--requests-per-s=0.01", "--burst=5"]) == 0
     line, told = capsys.readouterr()
     key, file = told.split()[-1], tmp_path / "keys.toml"
     file.write_text(line)
-    server = launch("--http-address=127.0.0.1:0", f"--api-keys={file}")
-    server.wait_until_serving()
+    server = serve("--http-address=127.0.0.1:0", f"--api-keys={file}")
     for path in ("/v2/languages", "/v2/usage", "/v2/glossaries", "/v2/glossary-language-pairs"):
         refused = call(server, "GET", path)
         assert (refused.status, list(refused.json)) == (403, ["message"])

@@ -32,7 +32,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(models: Path) -> Iterator[ServerProcess]:
-    with serving(f"--models={models}", "--threads=1") as server:
+    with serving(f"--models={models}", "--threads=1", "--http-address=127.0.0.1:0") as server:
+        server.wait_for("language detection loaded")  # before anybody asks
         yield server
 
 
@@ -107,22 +108,20 @@ def test_the_command_detects_and_translates(server: ServerProcess, models: Path,
         assert [line.partition("\t")[0] for line in capfd.readouterr().out.splitlines()] == ["de", "fr", ""]
 
 
-def test_the_command_asks_for_the_language_in_its_own_words(launch, tmp_path: Path, capfd) -> None:
+def test_the_command_asks_for_the_language_in_its_own_words(serve, tmp_path: Path, capfd) -> None:
     for pair in (("de", "en"), ("de", "fr"), ("en", "fr")):
         copy_pair(tmp_path, *pair)
-    server = launch(f"--models={tmp_path}", "--threads=1")
-    server.wait_until_serving()
+    server = serve(f"--models={tmp_path}", "--threads=1")
     assert main(["translate", f"--address={server.address}", "--from=auto", GERMAN]) == 2
     expected = "say into which language with --to, or with --model; there are en, fr"
     assert capfd.readouterr().err == f"dragoman translate: {expected}\n"
 
 
-def test_calls_are_limited_counted_and_written_down(launch, models: Path, tmp_path: Path, capsys) -> None:
+def test_calls_are_limited_counted_and_written_down(serve, models: Path, tmp_path: Path, capsys) -> None:
     assert main(["api-key", "slow", "--requests-per-s=0.001", "--burst=1"]) == 0
     line, told = capsys.readouterr()
     (tmp_path / "keys.toml").write_text(line)
-    server = launch(f"--models={models}", "--threads=1", f"--api-keys={tmp_path / 'keys.toml'}", "--log-format=json")
-    server.wait_until_serving()
+    server = serve(f"--models={models}", "--threads=1", f"--api-keys={tmp_path / 'keys.toml'}", "--log-format=json")
     with Client(server.address, timeout_s=PATIENCE_S, api_key=told.split()[-1]) as client:
         client.detect([GERMAN, ITALIAN, "42"], request_id="mine")
         with pytest.raises(RateLimitedError):
@@ -140,8 +139,3 @@ def test_calls_are_limited_counted_and_written_down(launch, models: Path, tmp_pa
         "slow",
         3,
     )
-
-
-def test_a_server_with_http_reads_what_it_detects_with_before_anybody_asks(models: Path) -> None:
-    with serving(f"--models={models}", "--threads=1", "--http-address=127.0.0.1:0") as server:
-        server.wait_for("language detection loaded")

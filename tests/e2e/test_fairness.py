@@ -31,9 +31,8 @@ class SharedServer(NamedTuple):
 
 
 @pytest.fixture
-def shared(launch) -> Iterator[SharedServer]:
-    server = launch("--threads=1", "--slots=4")
-    server.wait_until_serving()
+def shared(serve) -> Iterator[SharedServer]:
+    server = serve("--threads=1", "--slots=4")
     with (
         Relay(server.address, "127.0.0.2") as relay,
         grpc.insecure_channel(server.address) as own,

@@ -58,13 +58,12 @@ def test_a_student_that_reads_a_language_without_sentences_is_imported(
 
 
 def test_any_language_into_any_other_within_a_budget_of_memory(
-    firefox: str, student: Path, launch: Callable[..., ServerProcess]
+    firefox: str, student: Path, serve: Callable[..., ServerProcess]
 ) -> None:
     cost = estimate(Bundle.open(student), Settings.model_validate(ENGINE)).total_bytes
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in ENGINE.items()]
     flags += [f"--model-memory-mb={-(-ROOM * cost // MEGABYTE)}", "--keep-alive-s=5", f"--firefox-models={firefox}"]
-    server = launch(*flags, names=("firefox:all",))
-    server.wait_until_serving()
+    server = serve(*flags, names=("firefox:all",))
     budget = server.metric("model_memory_budget_bytes")
     assert server.metric("model_loads_total") == 0
     with Client(server.address, timeout_s=PATIENCE_S) as client:

@@ -62,10 +62,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def storing(launch, folder: Path) -> Iterator[ServerProcess]:
-    server = launch(f"--glossaries={folder}", "--threads=1")
-    server.wait_until_serving()
-    return server
+def storing(serve, folder: Path) -> Iterator[ServerProcess]:
+    return serve(f"--glossaries={folder}", "--threads=1")
 
 
 def test_terms_and_placeholders_stand_in_every_kind_of_call(server: ServerProcess, client: Client) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from plugins.google.v3 import translation_service_pb2 as google
 from tests.certificates import Authority, Files
+from tests.e2e import command
 from tests.e2e.bundles import copy_bundle, copy_pair
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
 
@@ -24,9 +25,8 @@ CLIENT = Path(__file__).with_name("google_client.py")
 
 def new_key(name: str, *limits: str) -> tuple[str, str]:
     """A line of the file of keys, and the key."""
-    program = [sys.executable, "-m", "dragoman.cli", "api-key", name, *limits]
-    done = subprocess.run(program, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
-    return done.stdout, done.stderr.split()[-1]
+    done = command.run("api-key", name, *limits)
+    return done.stdout.decode(), done.stderr.decode().split()[-1]
 
 
 class Guarded:

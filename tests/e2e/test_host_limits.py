@@ -17,13 +17,11 @@ CONNECTIONS, OF_ONE_HOST = 40, 10
 
 
 @pytest.fixture
-def server(launch, tmp_path) -> ServerProcess:
+def server(serve, tmp_path) -> ServerProcess:
     keys = tmp_path / "keys.toml"
     keys.write_text(api_keys.line_of("alice", api_keys.entry_of("secret")))
     limits = (f"--max-connections={CONNECTIONS}", f"--max-host-connections={OF_ONE_HOST}")
-    server = launch(*limits, f"--api-keys={keys}")
-    server.wait_until_serving()
-    return server
+    return serve(*limits, f"--api-keys={keys}")
 
 
 def test_one_host_cannot_take_all_connections(server: ServerProcess) -> None:

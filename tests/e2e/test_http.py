@@ -191,13 +191,12 @@ def test_a_trusted_proxy_says_who_calls(server) -> None:
     assert not any(line.get("caller") == "ipv4:203.0.113.9" for line in lines)
 
 
-def test_keys_and_their_limits_hold(launch, tmp_path: Path, capsys) -> None:
+def test_keys_and_their_limits_hold(serve, tmp_path: Path, capsys) -> None:
     assert main(["api-key", "alice", "--requests-per-s=0.1", "--burst=2"]) == 0
     line, told = capsys.readouterr()
     key, file = told.split()[-1], tmp_path / "keys.toml"
     file.write_text(line)
-    server = launch("--http-address=127.0.0.1:0", f"--api-keys={file}")
-    server.wait_until_serving()
+    server = serve("--http-address=127.0.0.1:0", f"--api-keys={file}")
     for headers in ({}, {"authorization": "Bearer wrong"}, {"x_api_key": "wrong"}):
         for method, path in (("POST", "/v1/translate"), ("POST", "/v1/translate:stream"), ("GET", "/v1/models")):
             answer = call(server, method, path, **headers)
@@ -214,12 +213,11 @@ def test_keys_and_their_limits_hold(launch, tmp_path: Path, capsys) -> None:
     assert not any(key in line for line in server.log)
 
 
-def test_pages_of_others_may_call_where_the_server_says_so(server, launch) -> None:
+def test_pages_of_others_may_call_where_the_server_says_so(server, serve) -> None:
     asked = {"origin": "https://www.example.com", "access_control_request_method": "POST"}
     assert call(server, "OPTIONS", "/v1/translate", **asked).status == 405
     assert call(server, "GET", "/v1/models", **asked).headers["access-control-allow-origin"] is None
-    open_server = launch("--http-address=127.0.0.1:0", "--http-origins=https://www.example.com")
-    open_server.wait_until_serving()
+    open_server = serve("--http-address=127.0.0.1:0", "--http-origins=https://www.example.com")
     call(open_server, "GET", "/v1/models", x_forwarded_for="203.0.113.9")  # of no proxy that is trusted
     until(lambda: any('"ListModels"' in line for line in open_server.log))
     assert not any("203.0.113.9" in line for line in open_server.log)
@@ -230,9 +228,8 @@ def test_pages_of_others_may_call_where_the_server_says_so(server, launch) -> No
     assert call(open_server, "OPTIONS", "/v1/translate", **asked | {"origin": "https://evil.example"}).status == 400
 
 
-def test_it_drains_as_grpc_does(launch) -> None:
-    server = launch("--http-address=127.0.0.1:0")
-    server.wait_until_serving()
+def test_it_drains_as_grpc_does(serve) -> None:
+    server = serve("--http-address=127.0.0.1:0")
     kept, running = (http.client.HTTPConnection(server.http_address, timeout=PATIENCE_S) for _ in range(2))
     with closing(kept), closing(running):
         kept.request("GET", "/health")
@@ -251,11 +248,10 @@ def test_it_drains_as_grpc_does(launch) -> None:
         assert server.exit_code() == 0
 
 
-def test_over_tls_with_the_certificate_of_grpc_which_is_reloaded(launch, tmp_path: Path) -> None:
+def test_over_tls_with_the_certificate_of_grpc_which_is_reloaded(serve, tmp_path: Path) -> None:
     authority, files = Authority(), Files(tmp_path)
     files.write(authority.issue())
-    server = launch("--http-address=127.0.0.1:0", f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
-    server.wait_until_serving()
+    server = serve("--http-address=127.0.0.1:0", f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
     context = ssl.create_default_context(cadata=authority.pem.decode())
 
     def serial() -> str:
@@ -273,13 +269,12 @@ def test_over_tls_with_the_certificate_of_grpc_which_is_reloaded(launch, tmp_pat
     assert serial() != first
 
 
-def test_a_client_shows_a_certificate_where_grpc_asks_for_one(launch, tmp_path: Path) -> None:
+def test_a_client_shows_a_certificate_where_grpc_asks_for_one(serve, tmp_path: Path) -> None:
     authority, files = Authority(), Files(tmp_path)
     files.write(authority.issue())
     files.client_ca.write_bytes(authority.pem)
     tls = (f"--tls-certificate={files.certificate}", f"--tls-key={files.key}", f"--tls-client-ca={files.client_ca}")
-    server = launch("--http-address=127.0.0.1:0", *tls)
-    server.wait_until_serving()
+    server = serve("--http-address=127.0.0.1:0", *tls)
     port = int(server.http_address.rpartition(":")[2])
     context = ssl.create_default_context(cadata=authority.pem.decode())
     for shows in (False, True):

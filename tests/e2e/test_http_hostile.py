@@ -233,9 +233,8 @@ def test_who_never_reads_the_answer_is_dropped_and_holds_no_slot(target, path: s
         target.wait_until_at_rest()
 
 
-def test_who_never_reads_the_answer_does_not_hold_up_the_end(launch) -> None:
-    server = launch("--http-address=127.0.0.1:0", "--drain-timeout-s=0.1")
-    server.wait_until_serving()
+def test_who_never_reads_the_answer_does_not_hold_up_the_end(serve) -> None:
+    server = serve("--http-address=127.0.0.1:0", "--drain-timeout-s=0.1")
     with unread(server, "/v1/translate:stream"):
         server.signal(signal.SIGTERM)
         assert server.exit_code() == 0
@@ -374,12 +373,11 @@ def test_connections_are_bounded_and_those_there_are_go_on(target) -> None:
     target.must_serve()
 
 
-def test_a_tls_handshake_that_stalls_is_dropped(launch, tmp_path: Path) -> None:
+def test_a_tls_handshake_that_stalls_is_dropped(serve, tmp_path: Path) -> None:
     authority, files = Authority(), Files(tmp_path)
     files.write(authority.issue())
     tls = (f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
-    server = launch("--http-address=127.0.0.1:0", *tls, program=("-c", IMPATIENT))
-    server.wait_until_serving()
+    server = serve("--http-address=127.0.0.1:0", *tls, program=("-c", IMPATIENT))
     outgoing = ssl.MemoryBIO()
     handshake = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
     with pytest.raises(ssl.SSLWantReadError):

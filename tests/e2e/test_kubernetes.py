@@ -60,9 +60,8 @@ class Pod:
         self.authority = Authority()
         self.server: ServerProcess
 
-    def start(self, launch: Callable[..., ServerProcess]) -> None:
-        self.server = launch("--http-address=127.0.0.1:0", **self.variables)
-        self.server.wait_until_serving()
+    def start(self, serve: Callable[..., ServerProcess]) -> None:
+        self.server = serve("--http-address=127.0.0.1:0", **self.variables)
 
     def write_certificate(self) -> str:
         certificate, key = self.authority.issue()
@@ -95,11 +94,11 @@ class Pod:
         return ssl.get_server_certificate((host, int(port)), timeout=PATIENCE_S)
 
 
-def test_a_pod_with_keys_and_tls_takes_up_new_secrets(launch, tmp_path: Path, capsys) -> None:
+def test_a_pod_with_keys_and_tls_takes_up_new_secrets(serve, tmp_path: Path, capsys) -> None:
     pod = Pod(tmp_path)
     pod.write_certificate()
     key = pod.write_key(capsys)
-    pod.start(launch)
+    pod.start(serve)
     assert [pod.probe("startup").stdout, pod.probe("liveness").returncode] == ["SERVING\n", 0]
     assert pod.lets_in(key)
 

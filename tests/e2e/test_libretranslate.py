@@ -143,13 +143,12 @@ def test_settings_of_the_page(server) -> None:
     assert settings["language"]["source"] == {"code": "auto", "name": "Auto Detect"}
 
 
-def test_keys_come_in_the_body_the_form_or_the_url(launch, tmp_path: Path, capsys) -> None:
+def test_keys_come_in_the_body_the_form_or_the_url(serve, tmp_path: Path, capsys) -> None:
     assert main(["api-key", "alice", "--requests-per-s=0.1", "--burst=4"]) == 0
     line, told = capsys.readouterr()
     key, file = told.split()[-1], tmp_path / "keys.toml"
     file.write_text(line)
-    server = launch("--http-address=127.0.0.1:0", f"--api-keys={file}")
-    server.wait_until_serving()
+    server = serve("--http-address=127.0.0.1:0", f"--api-keys={file}")
     for given in ({}, {"api_key": "wrong"}):
         refused = translate(server, q=ENGLISH, **given)
         assert (refused.status, list(refused.json)) == (403, ["error"])

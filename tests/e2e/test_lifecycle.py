@@ -72,9 +72,8 @@ def wait_until_decoding(server) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_an_idle_server_with_0(launch, number) -> None:
-    server = launch()
-    server.wait_until_serving()
+def test_a_signal_ends_an_idle_server_with_0(serve, number) -> None:
+    server = serve()
     server.signal(number)
     assert server.exit_code() == 0
 
@@ -86,9 +85,8 @@ def test_a_signal_while_the_models_load_ends_with_0(launch) -> None:
     assert server.exit_code() == 0
 
 
-def test_sigterm_stops_admission_and_finishes_what_runs(launch) -> None:
-    server = launch()
-    server.wait_until_serving()
+def test_sigterm_stops_admission_and_finishes_what_runs(serve) -> None:
+    server = serve()
     running = Background(server.address, MEDIUM)
     wait_until_decoding(server)
     with Client(server.address, retries=0) as client, grpc.insecure_channel(server.address) as channel:
@@ -105,9 +103,8 @@ def test_sigterm_stops_admission_and_finishes_what_runs(launch) -> None:
     assert server.exit_code() == 0
 
 
-def test_a_call_that_takes_too_long_to_drain_is_answered(launch) -> None:
-    server = launch("--drain-timeout-s=0.1")
-    server.wait_until_serving()
+def test_a_call_that_takes_too_long_to_drain_is_answered(serve) -> None:
+    server = serve("--drain-timeout-s=0.1")
     with grpc.insecure_channel(server.address) as channel:
         health = health_pb2_grpc.HealthStub(channel)
         assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.SERVING
@@ -120,9 +117,8 @@ def test_a_call_that_takes_too_long_to_drain_is_answered(launch) -> None:
     assert server.exit_code() == 0
 
 
-def test_new_calls_are_taken_until_balancers_have_noticed(launch) -> None:
-    server = launch("--shutdown-delay-s=600")
-    server.wait_until_serving()
+def test_new_calls_are_taken_until_balancers_have_noticed(serve) -> None:
+    server = serve("--shutdown-delay-s=600")
     with Client(server.address) as client, grpc.insecure_channel(server.address) as channel:
         health = health_pb2_grpc.HealthStub(channel)
         server.signal(signal.SIGTERM)
@@ -135,9 +131,8 @@ def test_new_calls_are_taken_until_balancers_have_noticed(launch) -> None:
 
 
 @pytest.mark.parametrize("numbers", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGINT)])
-def test_a_second_signal_waits_for_nothing(launch, numbers) -> None:
-    server = launch("--drain-timeout-s=600")
-    server.wait_until_serving()
+def test_a_second_signal_waits_for_nothing(serve, numbers) -> None:
+    server = serve("--drain-timeout-s=600")
     running = BackgroundStream(server.address, LONGER)
     wait_until_decoding(server)
     server.signal(numbers[0])
@@ -150,9 +145,8 @@ def test_a_second_signal_waits_for_nothing(launch, numbers) -> None:
     assert server.exit_code() == 0
 
 
-def test_draining_is_said_precisely(launch) -> None:
-    server = launch("--drain-timeout-s=600")
-    server.wait_until_serving()
+def test_draining_is_said_precisely(serve) -> None:
+    server = serve("--drain-timeout-s=600")
     running = Background(server.address, LONGER)
     wait_until_decoding(server)
     with grpc.insecure_channel(server.address) as channel:  # this one does not try again
@@ -182,9 +176,8 @@ def test_a_taken_port_ends_with_2_and_one_line(launch) -> None:
             assert server.log[-1] == f"dragoman serve: cannot listen on {address}: Address already in use\n"
 
 
-def test_two_servers_cannot_share_a_port(launch) -> None:
-    first = launch()
-    first.wait_until_serving()
+def test_two_servers_cannot_share_a_port(launch, serve) -> None:
+    first = serve()
     assert launch(f"--address={first.address}").exit_code() == 2
 
 
@@ -194,9 +187,8 @@ def test_no_bundle_ends_with_2_and_one_line(launch, tmp_path) -> None:
     assert server.log[-1].startswith(f"dragoman serve: {tmp_path}: there is no bundle")
 
 
-def test_an_engine_that_dies_answers_its_callers_and_ends_the_server_with_1(launch) -> None:
-    server = launch(program=("-c", BREAKING))
-    server.wait_until_serving()
+def test_an_engine_that_dies_answers_its_callers_and_ends_the_server_with_1(serve) -> None:
+    server = serve(program=("-c", BREAKING))
     # More segments than slots: some of those that wait for an answer are in slots, some in the queue.
     texts = ["Good morning.", MEDIUM, LONG]
     calls = [kind(server.address, text) for text in texts for kind in (Background, BackgroundStream)]
@@ -209,9 +201,8 @@ def test_an_engine_that_dies_answers_its_callers_and_ends_the_server_with_1(laun
     assert any("an engine ended" in line for line in server.log)
 
 
-def test_an_engine_that_dies_while_new_calls_are_still_taken_ends_the_server_with_1(launch) -> None:
-    server = launch("--shutdown-delay-s=600", program=("-c", BREAKING))
-    server.wait_until_serving()
+def test_an_engine_that_dies_while_new_calls_are_still_taken_ends_the_server_with_1(serve) -> None:
+    server = serve("--shutdown-delay-s=600", program=("-c", BREAKING))
     server.signal(signal.SIGTERM)
     server.wait_for("shutting down")
     call = BackgroundStream(server.address, "Good morning.")
@@ -220,9 +211,8 @@ def test_an_engine_that_dies_while_new_calls_are_still_taken_ends_the_server_wit
     assert server.exit_code() == 1
 
 
-def test_whoever_watches_the_health_neither_keeps_the_server_nor_shows_up_as_an_error(launch) -> None:
-    server = launch()
-    server.wait_until_serving()
+def test_whoever_watches_the_health_neither_keeps_the_server_nor_shows_up_as_an_error(serve) -> None:
+    server = serve()
     with grpc.insecure_channel(server.address) as channel:
         watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=120)
         assert next(watch).status == health_pb2.HealthCheckResponse.SERVING

@@ -1,17 +1,15 @@
-"""`dragoman load-test` as a process against a server, as CI would use it."""
+"""`dragoman load-test` against a server, as CI would use it."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.server_process import REPOSITORY, ServerProcess
+from tests.e2e.command import run, run_as_process
+from tests.server_process import ServerProcess, serving
 
 SENTENCES = ["The train leaves at eight.", "Where did you learn to cook?", "Good morning.", "I am tired."]
-PATIENCE_S = 240.0
 
 
 @pytest.fixture
@@ -19,27 +17,19 @@ def load_command(tmp_path) -> list[str]:
     """The command on a file of sentences; it needs a place and a load."""
     data = tmp_path / "sentences.txt"
     data.write_text("\n".join(SENTENCES))
-    return [sys.executable, "-m", "dragoman.cli", "load-test", "--data", str(data)]
-
-
-def run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE_S)
+    return ["load-test", "--data", str(data)]
 
 
 @pytest.fixture
 def load_test(server, load_command):
     """Runs it with further arguments."""
-    return lambda *arguments: run([*load_command, "--address", server.address, *arguments])
+    return lambda *arguments: run(*load_command, "--address", server.address, *arguments)
 
 
 @pytest.fixture(scope="module")
 def http_server(_bundle: None) -> Iterator[ServerProcess]:
-    server = ServerProcess(("--http-address=127.0.0.1:0", "--result-cache-mb=0"))
-    try:
-        server.wait_until_serving()
+    with serving("--http-address=127.0.0.1:0", "--result-cache-mb=0") as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture
@@ -48,7 +38,7 @@ def http_report(http_server, load_command, tmp_path):
 
     def run_and_read(*arguments: str) -> tuple[int, dict[str, Any]]:
         out = tmp_path / "out.json"
-        done = run([*load_command, "--http", http_server.http_address, "--json", str(out), *arguments])
+        done = run(*load_command, "--http", http_server.http_address, "--json", str(out), *arguments)
         return done.returncode, json.loads(out.read_text())
 
     return run_and_read
@@ -73,7 +63,7 @@ def test_a_run_with_everything_is_reported_as_text_json_and_page(server, load_te
     assert html.startswith("<!doctype html>")
     assert html.count("<svg") >= 7
     assert "all targets met" in html
-    assert "latency p95" in done.stdout
+    assert b"latency p95" in done.stdout
 
 
 def test_answers_of_the_result_cache_are_told(server, load_test, tmp_path) -> None:
@@ -84,23 +74,24 @@ def test_answers_of_the_result_cache_are_told(server, load_test, tmp_path) -> No
     done = load_test("--concurrency", "2", "--requests", "40", *files)
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["result_cache_share"] == 1.0
-    assert "from the result cache:  100 %" in done.stdout
-    for told in (done.stdout, page.read_text()):
+    assert b"from the result cache:  100 %" in done.stdout
+    for told in (done.stdout.decode(), page.read_text()):
         assert "100 % of the answers came from the result cache" in told
         assert "--result-cache-mb 0" in told
 
 
-def test_a_missed_target_is_exit_1_with_a_line(load_test) -> None:
-    done = load_test("--concurrency", "2", "--requests", "6", "--slo", "p95_ms=0.001", "--slo", "error_rate=0")
+def test_a_missed_target_is_exit_1_with_a_line(server, load_command) -> None:
+    load = ("--concurrency", "2", "--requests", "6", "--slo", "p95_ms=0.001", "--slo", "error_rate=0")
+    done = run_as_process(*load_command, "--address", server.address, *load)
     assert done.returncode == 1
-    said = [line for line in done.stderr.splitlines() if line.startswith("dragoman load-test:")]
+    said = [line for line in done.stderr.decode().splitlines() if line.startswith("dragoman load-test:")]
     assert len(said) == 1
     assert "missed: p95_ms" in said[0]
 
 
 def test_a_target_that_there_is_not_is_exit_2_with_a_line(load_test) -> None:
     done = load_test("--concurrency", "2", "--requests", "6", "--slo", "speed=1")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
 
 
 def test_over_http_every_answer_is_compared_with_the_one_given_alone(http_server, http_report) -> None:
@@ -126,7 +117,7 @@ def test_over_http_translations_are_streamed_too(http_report) -> None:
 def test_over_http_errors_are_those_of_grpc(http_server, http_report, load_command, tmp_path, more) -> None:
     load = ("--concurrency", "2", "--requests", "4", "--model", "xx-yy", *more)
     over_grpc = tmp_path / "grpc.json"
-    assert run([*load_command, "--address", http_server.address, "--json", str(over_grpc), *load]).returncode == 1
+    assert run(*load_command, "--address", http_server.address, "--json", str(over_grpc), *load).returncode == 1
     code, report = http_report(*load)
     assert code == 1
     assert report["errors"] == json.loads(over_grpc.read_text())["errors"]

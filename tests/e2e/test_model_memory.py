@@ -16,7 +16,7 @@ import pytest
 from bench.memory import peak_resident_mib, resident_mib
 from dragoman import Client, InvalidRequestError, ModelUnavailableError
 from tests.e2e.bundles import copy_bundle
-from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
+from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
 
 CODES = ("de", "fr", "es", "it", "nl", "pt", "pl", "cs", "sv", "da", "fi", "et")
 NAMES = [f"en-{code}" for code in CODES]
@@ -52,12 +52,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(models: Path) -> Iterator[ServerProcess]:
     own = (f"--model-memory-mb={FOUR_MODELS_MB}", "--pinned-models=en-de")
-    server = ServerProcess((f"--models={models}", *SMALL, *own))
-    try:
-        server.wait_until_serving()
+    with serving(f"--models={models}", *SMALL, *own) as server:
         yield server
-    finally:
-        server.close()
 
 
 class Caller(threading.Thread):
@@ -165,9 +161,7 @@ def test_calls_over_a_pivot_language_get_two_models_each_in_the_memory_of_two(tm
         name, languages = f"{source}-{target}", {"sources": [source], "targets": [target]}
         own_weights(copy_bundle(BUNDLE, tmp_path / name, name=name, languages=languages), number)
     own = (f"--model-memory-mb={FOUR_MODELS_MB // 2}", "--pivot-language=en")
-    server = ServerProcess((f"--models={tmp_path}", *SMALL, *own))
-    try:
-        server.wait_until_serving()
+    with serving(f"--models={tmp_path}", *SMALL, *own) as server:
         ways = [("de", "fr"), ("it", "es"), ("de", "es"), ("it", "fr")]
         with Client(server.address, timeout_s=PATIENCE_S, retries=0) as client, ThreadPoolExecutor(len(ways)) as pool:
             calls = [
@@ -177,5 +171,3 @@ def test_calls_over_a_pivot_language_get_two_models_each_in_the_memory_of_two(tm
             made = [call.result() for call in calls]
         assert [(each.pivot_model, each.model) for each in made] == [(f"{a}-en", f"en-{b}") for a, b in ways]
         assert server.metric("model_evictions_total") > 0
-    finally:
-        server.close()

@@ -47,9 +47,8 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.torch
-def test_a_model_of_the_hub_is_imported_by_the_first_start_alone(hub: Web, launch: Launch) -> None:
-    first = launch(names=(OPUS,))
-    first.wait_until_serving()
+def test_a_model_of_the_hub_is_imported_by_the_first_start_alone(hub: Web, serve: Launch) -> None:
+    first = serve(names=(OPUS,))
     assert f"{OPUS} is not in " in first.log[0]
     assert any(line.startswith(f"{OPUS}: 0.") and line.endswith("licence cc-by-4.0\n") for line in first.log)
     with Client(first.address, timeout_s=PATIENCE_S) as client:
@@ -60,8 +59,7 @@ def test_a_model_of_the_hub_is_imported_by_the_first_start_alone(hub: Web, launc
     hub.requests.clear()
     again = command("translate", "--models", OPUS, "--to", "de", SENTENCE)
     assert (again.stdout, again.stderr) == (f"{text}\n", "")
-    second = launch(f"--models={OPUS},{BUNDLE}")
-    second.wait_until_serving()
+    second = serve(f"--models={OPUS},{BUNDLE}")
     with Client(second.address, timeout_s=PATIENCE_S) as client:
         assert client.translate(SENTENCE, model="opus-mt-en-de", target_language="de").text == text
         assert len(client.list_models()) == 2
@@ -81,10 +79,9 @@ def firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
         yield server
 
 
-def test_all_of_firefox_are_loaded_by_calls_and_leave_when_they_are_idle(firefox: Web, launch: Launch) -> None:
+def test_all_of_firefox_are_loaded_by_calls_and_leave_when_they_are_idle(firefox: Web, serve: Launch) -> None:
     flags = (f"--firefox-models={firefox.address}/models.json", "--keep-alive-s=0.5", "--http-address=127.0.0.1:0")
-    server = launch(*flags, names=("firefox:all",))
-    server.wait_until_serving()
+    server = serve(*flags, names=("firefox:all",))
     assert server.metric("model_loads_total") == 0
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         assert [model.name for model in client.list_models()] == [f"firefox-{pair}" for pair in PAIRS]
@@ -116,15 +113,14 @@ def test_all_of_firefox_leave_after_five_minutes_where_no_setting_says_when(
 
 
 def test_a_student_of_firefox_is_fetched_imported_and_served_by_one_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: Launch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Launch
 ) -> None:
     """The files have the form that Firefox ships; Marian trained them on few sentences."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     sentences = ["I don't know.", "I don't know.", "Where is Tom?"]
     with web.serving() as server:
         listed = firefox_list(server, {"en-de": {file.name: file.read_bytes() for file in STUDENT.iterdir()}})
-        first = launch(f"--firefox-models={listed}", names=("firefox:en-de",))
-        first.wait_until_serving()
+        first = serve(f"--firefox-models={listed}", names=("firefox:en-de",))
         with Client(first.address, timeout_s=PATIENCE_S) as client:
             greedy = client.translate(sentences, model="firefox-en-de")
             searched = client.translate(sentences, model="firefox-en-de", beam_size=4, alternatives=2, alignments=True)
@@ -138,7 +134,7 @@ def test_a_student_of_firefox_is_fetched_imported_and_served_by_one_command(
 
 
 def test_a_student_with_a_shortlist_chooses_from_candidates_unless_it_is_told_not_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: Launch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Launch
 ) -> None:
     """Whatever is drawn is made of the translations that the shortlist gives the pieces of the source."""
     files = shutil.copytree(STUDENT, tmp_path / "student")
@@ -151,8 +147,7 @@ def test_a_student_with_a_shortlist_chooses_from_candidates_unless_it_is_told_no
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     letters = []
     for flags in ((), ("--no-shortlists",)):
-        server = launch(*flags, names=(str(files),))
-        server.wait_until_serving()
+        server = serve(*flags, names=(str(files),))
         with Client(server.address, timeout_s=PATIENCE_S) as client:
             assert client.translate(source, model="student").text == target
             texts = [client.translate(source, model="student", temperature=2.0, seed=seed).text for seed in range(8)]

@@ -1,14 +1,13 @@
 """No call stops a real server from accepting others, however odd its path and its headers are."""
 
 import json
-import signal
 from collections.abc import Iterator
 
 import pytest
 
 from dragoman import Client
 from tests.http2 import Connection, End, call_headers
-from tests.server_process import PATIENCE_S, ServerProcess
+from tests.server_process import PATIENCE_S, ServerProcess, serving
 
 UNIMPLEMENTED = End(status="12", reset=None, closed=False)
 UNKNOWN = UNIMPLEMENTED._replace(status="2")
@@ -70,16 +69,10 @@ def translate(address: str) -> None:
 
 @pytest.fixture(scope="module")
 def attacked(_bundle: None) -> Iterator[ServerProcess]:
-    server = ServerProcess(())
-    try:
-        server.wait_until_serving()
+    with serving() as server:
         yield server
-        server.signal(signal.SIGTERM)
-        assert server.exit_code() == 0
-        lines = [json.loads(line) for line in server.log]  # none of gRPC's own, which are no JSON
-        assert not [line for line in lines if line["level"] == "error"]
-    finally:
-        server.close()
+    lines = [json.loads(line) for line in server.log]  # none of gRPC's own, which are no JSON
+    assert not [line for line in lines if line["level"] == "error"]
 
 
 @pytest.mark.parametrize("path", ODD_PATHS)

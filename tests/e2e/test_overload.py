@@ -60,15 +60,14 @@ def check_recovery(scene: FloodedServer) -> None:
 
 
 @pytest.fixture
-def flooded(launch) -> Iterator[Callable[..., FloodedServer]]:
+def flooded(serve) -> Iterator[Callable[..., FloodedServer]]:
     """Starts a server and floods it; at the end all is withdrawn, and the server must be as before."""
     scenes: list[FloodedServer] = []
     channels: list[grpc.Channel] = []
     relays: list[Relay] = []
 
     def start(priority: int, *arguments: str) -> FloodedServer:
-        server = launch("--threads=1", "--slots=4", f"--queue-source-tokens={LIMIT_SOURCE_TOKENS}", *arguments)
-        server.wait_until_serving()
+        server = serve("--threads=1", "--slots=4", f"--queue-source-tokens={LIMIT_SOURCE_TOKENS}", *arguments)
         relays.append(Relay(server.address, "127.0.0.2"))
         channels.extend(grpc.insecure_channel(address) for address in (server.address, relays[-1].address))
         own, other = (TranslationStub(channel) for channel in channels)

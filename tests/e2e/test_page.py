@@ -438,9 +438,8 @@ def test_a_server_that_is_gone_is_asked_again(tab: Tab) -> None:
     expect(tab.error).to_be_hidden()
 
 
-def test_the_page_comes_back_with_the_server(launch: Callable[..., ServerProcess], visit: Callable[..., Tab]) -> None:
-    server = launch("--http-address=127.0.0.1:0")
-    server.wait_until_serving()
+def test_the_page_comes_back_with_the_server(serve: Callable[..., ServerProcess], visit: Callable[..., Tab]) -> None:
+    server = serve("--http-address=127.0.0.1:0")
     tab = visit(server).open("#en/de/Good%20morning.")
     expect(tab.translation).to_have_text("Guten Morgen.")
     server.close()
@@ -451,21 +450,20 @@ def test_the_page_comes_back_with_the_server(launch: Callable[..., ServerProcess
     expect(tab.error).to_be_visible()
     expect(tab.translation).to_have_text("Guten Morgen.")
     expect(tab.translation).to_have_class("stale")
-    launch(f"--http-address={server.http_address}")
+    serve(f"--http-address={server.http_address}")
     expect(tab.translation).to_have_text(GERMAN)
     expect(tab.error).to_be_hidden()
     expect(tab.more).to_be_enabled()
 
 
 def test_a_key_is_asked_for_and_the_error_says_when_to_try_again(
-    launch: Callable[..., ServerProcess], visit: Callable[..., Tab], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    serve: Callable[..., ServerProcess], visit: Callable[..., Tab], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["api-key", "alice", "--requests-per-s=0.01", "--burst=2"]) == 0
     line, told = capsys.readouterr()
     key, file = told.split()[-1], tmp_path / "keys.toml"
     file.write_text(line)
-    server = launch("--http-address=127.0.0.1:0", f"--api-keys={file}")
-    server.wait_until_serving()
+    server = serve("--http-address=127.0.0.1:0", f"--api-keys={file}")
     tab = visit(server).open("#en/de/" + ENGLISH)
     field = tab.page.get_by_label("API key")
     expect(field).to_be_focused()

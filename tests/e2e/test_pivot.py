@@ -19,9 +19,8 @@ def models(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_two_models_translate_one_after_the_other(launch, models: Path) -> None:
-    server = launch(f"--models={models}", "--threads=1", "--pivot-language=en")
-    server.wait_until_serving()
+def test_two_models_translate_one_after_the_other(serve, models: Path) -> None:
+    server = serve(f"--models={models}", "--threads=1", "--pivot-language=en")
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         halfway = [each.text for each in client.translate(TEXTS, model="fr-en")]
         expected = [each.text for each in client.translate(halfway, model="en-de")]
@@ -37,11 +36,10 @@ def test_two_models_translate_one_after_the_other(launch, models: Path) -> None:
             client.translate("x", source_language="de", target_language="fr")
 
 
-def test_a_text_in_the_language_that_is_wanted_does_not_go_there_and_back(launch, tmp_path: Path) -> None:
+def test_a_text_in_the_language_that_is_wanted_does_not_go_there_and_back(serve, tmp_path: Path) -> None:
     for source, target in (("de", "en"), ("en", "de"), ("fr", "en")):
         copy_pair(tmp_path, source, target)
-    server = launch(f"--models={tmp_path}", "--threads=1", "--pivot-language=en", "--http-address=127.0.0.1:0")
-    server.wait_until_serving()
+    server = serve(f"--models={tmp_path}", "--threads=1", "--pivot-language=en", "--http-address=127.0.0.1:0")
     german, french = "Wo ist der Bahnhof?", "Où est la gare, s'il vous plaît ?"
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         elsewhere = client.translate(french, source_language="auto", target_language="de")

@@ -25,10 +25,9 @@ CONNECTIONS = 32  # so many do not all reach the same process
 
 
 @pytest.fixture
-def servers(launch) -> Iterator[ServerProcess]:
+def servers(serve) -> Iterator[ServerProcess]:
     """Two, ended by the test."""
-    process = launch("--processes=2", "--threads=1", "--http-address=127.0.0.1:0")
-    process.wait_until_serving()
+    process = serve("--processes=2", "--threads=1", "--http-address=127.0.0.1:0")
     wait_for(process, "all processes serve")
     yield process
     assert "Traceback" not in (log := "".join(process.log)), log

@@ -34,10 +34,8 @@ def models(tmp_path: Path, _bundle: None) -> Path:
 
 
 @pytest.fixture
-def serving(launch, models: Path) -> ServerProcess:
-    server = launch(f"--models={models}", "--threads=1")
-    server.wait_until_serving()
-    return server
+def serving(serve, models: Path) -> ServerProcess:
+    return serve(f"--models={models}", "--threads=1")
 
 
 @pytest.fixture
@@ -126,9 +124,8 @@ def test_two_models_are_told_apart_by_name_and_by_languages(client: Client, serv
 
 
 @pytest.mark.parametrize("flags", [(), ("--result-cache-mb=0", "--no-coalesce")])
-def test_a_model_is_replaced_again_and_again_and_no_call_notices(launch, models: Path, flags: tuple[str, ...]) -> None:
-    serving = launch(f"--models={models}", "--threads=1", *flags)
-    serving.wait_until_serving()
+def test_a_model_is_replaced_again_and_again_and_no_call_notices(serve, models: Path, flags: tuple[str, ...]) -> None:
+    serving = serve(f"--models={models}", "--threads=1", *flags)
     with Client(serving.address, timeout_s=PATIENCE_S) as client:
         expected = [translation.text for translation in client.translate(SENTENCES, model="en-de")]
     slots = serving.metric("slots")
@@ -233,9 +230,8 @@ def test_the_last_model_stays(client: Client, models: Path, serving) -> None:
     assert serving.metric("bundle_errors") == 2
 
 
-def test_a_bundle_that_is_copied_into_a_watched_folder_is_served_once_it_is_whole(launch, models: Path) -> None:
-    server = launch(f"--models={models}", "--threads=1", "--watch-models-s=0.02")
-    server.wait_until_serving()
+def test_a_bundle_that_is_copied_into_a_watched_folder_is_served_once_it_is_whole(serve, models: Path) -> None:
+    server = serve(f"--models={models}", "--threads=1", "--watch-models-s=0.02")
     target = models / "en-it"
     target.mkdir()
     languages = {"sources": ["en"], "targets": ["it"]}

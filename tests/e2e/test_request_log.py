@@ -76,9 +76,8 @@ def abuse(address: str) -> int:
     return 2 * len(requests) + 2 + 1  # the method that is not there has no handler
 
 
-def test_no_line_and_no_label_holds_what_a_caller_sent(launch) -> None:
-    server = launch()
-    server.wait_until_serving()
+def test_no_line_and_no_label_holds_what_a_caller_sent(serve) -> None:
+    server = serve()
     known = {key for key in server.scrape() if key[0].startswith("dragoman_")}
     calls = abuse(server.address)
     with Client(server.address) as client:
@@ -115,9 +114,8 @@ def test_no_line_and_no_label_holds_what_a_caller_sent(launch) -> None:
     assert (listed["method"], listed["code"], listed["texts"]) == ("ListModels", "OK", 0)
 
 
-def test_what_was_not_decoded_is_told_apart(launch) -> None:
-    server = launch("--log-requests=all")
-    server.wait_until_serving()
+def test_what_was_not_decoded_is_told_apart(serve) -> None:
+    server = serve("--log-requests=all")
     with Client(server.address) as client:
         for _ in range(2):
             client.translate(["A cat sleeps.", "A cat sleeps.", "A dog barks."], model="en-de")
@@ -128,9 +126,8 @@ def test_what_was_not_decoded_is_told_apart(launch) -> None:
 
 
 @pytest.mark.parametrize(("which", "written"), [("errors", ["INVALID_REQUEST"]), ("none", [])])
-def test_calls_may_be_left_out(launch, which: str, written: list[str]) -> None:
-    server = launch(f"--log-requests={which}")
-    server.wait_until_serving()
+def test_calls_may_be_left_out(serve, which: str, written: list[str]) -> None:
+    server = serve(f"--log-requests={which}")
     with Client(server.address) as client:
         client.list_models()
         with pytest.raises(DragomanError):
@@ -140,10 +137,9 @@ def test_calls_may_be_left_out(launch, which: str, written: list[str]) -> None:
     assert [line["reason"] for line in map(json.loads, server.log) if line["event"] == "request"] == written
 
 
-def test_nobody_waits_for_a_log_that_nobody_reads(launch) -> None:
+def test_nobody_waits_for_a_log_that_nobody_reads(serve) -> None:
     """The reader stops, the pipe is full, then the reader leaves: calls are answered, and what is lost is counted."""
-    server = launch()
-    server.wait_until_serving()
+    server = serve()
     server.reader.pause()
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         for _ in range(300):  # more lines than a pipe takes

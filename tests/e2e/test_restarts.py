@@ -19,7 +19,7 @@ from tests.e2e.steady_load import OFF, SENTENCES, expected_of
 from tests.server_process import PATIENCE_S
 from tests.waiting import until
 
-RESTARTS: Final = 20
+RESTARTS: Final = 10
 GRPC_CALLERS: Final = 12
 HTTP_CALLERS: Final = 4
 ANSWERS: Final = 40  # between two restarts
@@ -130,15 +130,13 @@ def call_http(callers: Callers, address: str) -> None:
                     say(f"{answer.status} {reason}, try again after {retry_s} s{ends}")
 
 
-def test_no_call_is_lost_where_a_server_is_restarted_again_and_again(launch) -> None:
-    server = launch("--http-address=127.0.0.1:0", *OFF)
-    server.wait_until_serving()
+def test_no_call_is_lost_where_a_server_is_restarted_again_and_again(serve) -> None:
+    server = serve("--http-address=127.0.0.1:0", *OFF)
     with Callers(expected_of(server), server.address, server.http_address) as callers:
         for _ in range(RESTARTS):
             enough = callers.answered() + ANSWERS
             until(lambda enough=enough: callers.answered() >= enough)
             server.signal(signal.SIGTERM)
             assert server.exit_code() == 0
-            server = launch(f"--address={server.address}", f"--http-address={server.http_address}", *OFF)
-            server.wait_until_serving()
+            server = serve(f"--address={server.address}", f"--http-address={server.http_address}", *OFF)
     assert set(callers.outcomes) <= ALLOWED

@@ -11,10 +11,8 @@ from tests.e2e.steady_load import OFF, SteadyLoad, expected_of, grpc_caller, unt
 AWAY_S: Final = 5.0  # several times what the client would try for with a server that it does not know
 
 
-def test_a_rolling_restart_loses_nothing(launch) -> None:
-    servers = [launch("--shutdown-delay-s=0.5", *OFF) for _ in range(2)]
-    for server in servers:
-        server.wait_until_serving()
+def test_a_rolling_restart_loses_nothing(serve) -> None:
+    servers = [serve("--shutdown-delay-s=0.5", *OFF) for _ in range(2)]
     target = "ipv4:" + ",".join(server.address for server in servers)
     with SteadyLoad(expected_of(servers[0]), lambda: grpc_caller(target)) as load:
         for place, server in enumerate(servers):
@@ -22,23 +20,20 @@ def test_a_rolling_restart_loses_nothing(launch) -> None:
             server.signal(signal.SIGTERM)
             assert server.exit_code() == 0
             load.go_on(20)  # the other one serves them all
-            servers[place] = launch(f"--address={server.address}", "--shutdown-delay-s=0.5", *OFF)
-            servers[place].wait_until_serving()
+            servers[place] = serve(f"--address={server.address}", "--shutdown-delay-s=0.5", *OFF)
             until_served_by(servers[place])
         load.go_on(20)
     assert load.wrong == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_callers_of_one_server_wait_until_it_is_back(launch, number: signal.Signals) -> None:
-    server = launch(*OFF)
-    server.wait_until_serving()
+def test_callers_of_one_server_wait_until_it_is_back(serve, number: signal.Signals) -> None:
+    server = serve(*OFF)
     with SteadyLoad(expected_of(server), lambda: grpc_caller(server.address)) as load:
         load.go_on(10)
         server.signal(number)
         server.exit_code()
         time.sleep(AWAY_S)
-        server = launch(f"--address={server.address}", *OFF)
-        server.wait_until_serving()
+        server = serve(f"--address={server.address}", *OFF)
         load.go_on(10)
     assert load.wrong == []

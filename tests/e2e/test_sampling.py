@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 
 import pytest
 
 from dragoman import AsyncClient, Client, InvalidRequestError, Translation
-from tests.server_process import PATIENCE_S, REPOSITORY
+from tests.e2e.command import run
+from tests.server_process import BUNDLE, PATIENCE_S
 
 SENTENCES = [
     "Good morning.",
@@ -99,9 +98,8 @@ def test_a_prefix_a_limit_and_tags_are_as_with_greedy_decoding(client) -> None:
     assert html.count("<b>") == html.count("</b>") == 1
 
 
-def test_draws_have_a_beam_of_one_and_beams_are_refused(launch) -> None:
-    server = launch("--beam-size=4", "--slots=6")
-    server.wait_until_serving()
+def test_draws_have_a_beam_of_one_and_beams_are_refused(serve) -> None:
+    server = serve("--beam-size=4", "--slots=6")
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         assert client.translate(SENTENCES[0], model="en-de", seed=1).beam_size == 1
         with pytest.raises(InvalidRequestError) as refused:
@@ -115,10 +113,7 @@ def test_draws_have_a_beam_of_one_and_beams_are_refused(launch) -> None:
 
 def test_the_command_draws_the_same_by_address_and_in_process(server) -> None:
     arguments = ["translate", "--json", "--temperature=1.5", "--top-k=20", "--top-p=0.9", "--seed=3", TEXT]
-    outputs = []
-    for place in (["--address", server.address], ["--models", "models/en-de/bundle"]):
-        command = [sys.executable, "-m", "dragoman.cli", *arguments, *place]
-        done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, cwd=REPOSITORY, check=True)
-        outputs.append(json.loads(done.stdout))
-    assert outputs[0] == outputs[1]
-    assert outputs[0]["seed"] == 3
+    places = (["--address", server.address], ["--models", str(BUNDLE)])
+    by_address, in_process = (json.loads(run(*arguments, *place).stdout) for place in places)
+    assert by_address == in_process
+    assert by_address["seed"] == 3

@@ -1,13 +1,12 @@
 """Scores of a real server: those of its own translations are what it said of them, and bad pairs hurt no others."""
 
 import asyncio
-import subprocess
-import sys
 
 import pytest
 
 from dragoman import AsyncClient, InvalidRequestError, Score, UnknownModelError
-from tests.server_process import PATIENCE_S, REPOSITORY
+from tests.e2e.command import run
+from tests.server_process import BUNDLE, PATIENCE_S
 
 SENTENCES = [
     "Good morning.",
@@ -94,7 +93,6 @@ def test_the_command_scores_the_same_by_address_and_in_process(server, client) -
     pairs = "\n".join(f"{sentence}\tGuten Morgen." for sentence in SENTENCES)
     scores = client.score(SENTENCES, ["Guten Morgen."] * 5, model="en-de")
     expected = "".join(f"{score.mean_log_probability:.6f}\n" for score in scores)
-    for place in (["--address", server.address], ["--models", "models/en-de/bundle"]):
-        command = [sys.executable, "-m", "dragoman.cli", "score", *place]
-        done = subprocess.run(command, input=pairs.encode(), capture_output=True, timeout=PATIENCE_S, cwd=REPOSITORY)
+    for place in (["--address", server.address], ["--models", str(BUNDLE)]):
+        done = run("score", *place, stdin=pairs.encode())
         assert (done.returncode, done.stdout.decode(), done.stderr) == (0, expected, b"")

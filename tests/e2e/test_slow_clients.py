@@ -207,9 +207,8 @@ def test_metadata_is_bounded(impatient) -> None:
 
 
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
-def test_who_never_reads_the_answer_holds_up_neither_others_nor_the_end(launch, method: str) -> None:
-    server = launch("--drain-timeout-s=0.1")
-    server.wait_until_serving()
+def test_who_never_reads_the_answer_holds_up_neither_others_nor_the_end(serve, method: str) -> None:
+    server = serve("--drain-timeout-s=0.1")
     host, _, port = server.address.rpartition(":")
     request = pb.TranslateTextRequest(contents=["Good morning."] * 3, model="en-de").SerializeToString()
     message = bytes(1) + len(request).to_bytes(4) + request

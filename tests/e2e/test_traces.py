@@ -67,9 +67,8 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     collector.stop()
 
 
-def test_a_call_is_traced_from_its_caller_to_its_stages(launch, collector: Collector) -> None:
-    server = launch(f"--otlp-endpoint={collector.endpoint}")
-    server.wait_until_serving()
+def test_a_call_is_traced_from_its_caller_to_its_stages(serve, collector: Collector) -> None:
+    server = serve(f"--otlp-endpoint={collector.endpoint}")
     with grpc.insecure_channel(server.address) as channel:
         request = TranslateTextRequest(contents=[f"My {SECRET} is mine."], model="en-de")
         metadata = [("traceparent", f"00-{TRACE}-{CALLER}-01"), ("x-key", SECRET)]

@@ -11,6 +11,7 @@ import pytest
 
 from tests.certificates import Authority, Files
 from tests.e2e.bundles import copy_bundle, copy_pair
+from tests.e2e.command import assert_one_line, run, run_as_process
 from tests.server_process import BUNDLE, REPOSITORY, ServerProcess
 
 TEXTS = ["Good morning.", "", "Where is the station? I have never been to Berlin.", "  😀 \t"]
@@ -19,18 +20,7 @@ TEXTS = ["Good morning.", "", "Where is the station? I have never been to Berlin
 @pytest.fixture(params=["in process", "of a server"])
 def place(request, server) -> list[str]:
     from_server = request.param == "of a server"
-    return ["--address", server.address] if from_server else ["--models", "models/en-de/bundle"]
-
-
-def run(server, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "dragoman.cli", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=120, cwd=REPOSITORY)
-
-
-def assert_one_line(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.count(b"\n") == 1
-    assert [word for word in words if word not in done.stderr.decode()] == []
+    return ["--address", server.address] if from_server else ["--models", str(BUNDLE)]
 
 
 @pytest.fixture
@@ -38,56 +28,56 @@ def expected(client) -> bytes:
     return b"".join(translation.text.encode() + b"\n" for translation in client.translate(TEXTS, model="en-de"))
 
 
-def test_arguments_are_translated(server, place, expected) -> None:
-    done = run(server, "translate", *place, *TEXTS)
+def test_arguments_are_translated(place, expected) -> None:
+    done = run_as_process("translate", *place, *TEXTS)
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
 
 
-def test_lines_of_standard_input_are_translated_one_to_one(server, place, expected) -> None:
-    done = run(server, "translate", *place, "--model", "en-de", stdin="\n".join(TEXTS).encode())
+def test_lines_of_standard_input_are_translated_one_to_one(place, expected) -> None:
+    done = run_as_process("translate", *place, "--model", "en-de", stdin="\n".join(TEXTS).encode())
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
 
 
-def test_many_lines_are_translated_in_order(server, place, client) -> None:
+def test_many_lines_are_translated_in_order(place, client) -> None:
     lines = [f"Tom bought {number} books." for number in range(600)]
-    done = run(server, "translate", *place, stdin="\n".join(lines).encode())
+    done = run("translate", *place, stdin="\n".join(lines).encode())
     expected = [translation.text for translation in client.translate(lines, model="en-de")]
     assert done.stdout.decode().splitlines() == expected
 
 
-def test_bytes_that_are_not_utf8_are_said_and_do_not_end_it(server, place) -> None:
-    done = run(server, "translate", *place, stdin=b"Good morning.\ncaf\xe9 is open.\nGood morning.\n")
+def test_bytes_that_are_not_utf8_are_said_and_do_not_end_it(place) -> None:
+    done = run("translate", *place, stdin=b"Good morning.\ncaf\xe9 is open.\nGood morning.\n")
     assert done.returncode == 0
     assert done.stdout.count(b"\n") == 3
     assert done.stderr == b"dragoman translate: line 2 is not UTF-8; U+FFFD stands for bad bytes\n"
 
 
-def test_no_input_gives_no_output(server, place) -> None:
-    done = run(server, "translate", *place)
+def test_no_input_gives_no_output(place) -> None:
+    done = run("translate", *place)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_an_unknown_model_is_one_line(server, place) -> None:
-    done = run(server, "translate", *place, "--model", "xx", "Hello.")
+def test_an_unknown_model_is_one_line(place) -> None:
+    done = run("translate", *place, "--model", "xx", "Hello.")
     assert_one_line(done, "dragoman translate: no model 'xx'; there are: en-de")
 
 
-def test_an_unknown_language_is_one_line(server, place) -> None:
-    done = run(server, "translate", *place, "--to", "fr", "Hello.")
+def test_an_unknown_language_is_one_line(place) -> None:
+    done = run("translate", *place, "--to", "fr", "Hello.")
     assert_one_line(done, "no model translates from any language to fr; there are: en-de (en to de)")
-    assert_one_line(run(server, "translate", *place, "--to", "German", "Hello."), "--to: must be a BCP-47 code")
+    assert_one_line(run("translate", *place, "--to", "German", "Hello."), "--to: must be a BCP-47 code")
 
 
-def test_html_keeps_its_tags(server, place, client) -> None:
+def test_html_keeps_its_tags(place, client) -> None:
     text = "<p>Good <b>morning</b>.</p>"
-    done = run(server, "translate", *place, "--html", text)
+    done = run("translate", *place, "--html", text)
     expected = client.translate(text, model="en-de", mime_type="text/html")
     assert done.stdout.decode() == expected.text + "\n"
     assert "<b>" in expected.text
 
 
-def test_json_has_an_object_a_line(server, place, client) -> None:
-    done = run(server, "translate", *place, "--json", *TEXTS)
+def test_json_has_an_object_a_line(place, client) -> None:
+    done = run("translate", *place, "--json", *TEXTS)
     expected = client.translate(TEXTS, model="en-de")
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
         {
@@ -133,10 +123,10 @@ def place_of_several(request, several) -> list[str]:
 
 
 def test_where_several_models_can_be_meant_none_is_chosen(several, place_of_several) -> None:
-    done = run(several.server, "translate", *place_of_several, "Good morning.")
+    done = run("translate", *place_of_several, "Good morning.")
     everyone = "en-de (en to de), en-fr (en to fr), gb-fr (en-GB to fr)"
     assert_one_line(done, "there are several models, name one with --model (or --from and --to)", everyone)
-    done = run(several.server, "translate", *place_of_several, "--to", "fr", "Good morning.")
+    done = run("translate", *place_of_several, "--to", "fr", "Good morning.")
     assert_one_line(done, ": en-fr (en to fr), gb-fr (en-GB to fr)")
 
 
@@ -149,32 +139,30 @@ def test_where_several_models_can_be_meant_none_is_chosen(several, place_of_seve
         (["--from", "en-GB", "--to", "fr"], "gb-fr"),
     ],
 )
-def test_a_model_is_chosen_by_name_or_languages(several, place_of_several, flags: list[str], model: str) -> None:
-    done = run(several.server, "translate", *place_of_several, *flags, "--json", "Good morning.")
+def test_a_model_is_chosen_by_name_or_languages(place_of_several, flags: list[str], model: str) -> None:
+    done = run("translate", *place_of_several, *flags, "--json", "Good morning.")
     assert json.loads(done.stdout)["model"] == model, done.stderr
 
 
-def test_a_line_over_the_limit_is_named_and_the_others_are_translated(launch) -> None:
-    server = launch("--max-text-bytes=60")
-    server.wait_until_serving()
+def test_a_line_over_the_limit_is_named_and_the_others_are_translated(serve) -> None:
+    server = serve("--max-text-bytes=60")
     lines = ["Good morning.", "Good morning. " * 5, "Good night."]
     stdin = "\n".join(lines).encode()
-    done = run(server, "translate", "--address", server.address, stdin=stdin)
+    done = run("translate", "--address", server.address, stdin=stdin)
     assert done.returncode == 1
     assert done.stdout.decode().splitlines() == ["Guten Morgen.", "", "Gute Nacht!"]
     assert done.stderr == b"dragoman translate: line 2: must be at most 60 bytes, is 70\n"
-    done = run(server, "translate", "--address", server.address, "--json", stdin=stdin)
+    done = run("translate", "--address", server.address, "--json", stdin=stdin)
     assert done.returncode == 1
     objects = [json.loads(line) for line in done.stdout.splitlines()]
     assert [item["translation"] for item in objects] == ["Guten Morgen.", None, "Gute Nacht!"]
     assert objects[1]["error"] == {"reason": "INVALID_REQUEST", "message": "must be at most 60 bytes, is 70"}
 
 
-def test_a_server_that_takes_little_at_a_time_gets_little_at_a_time(launch) -> None:
-    server = launch("--max-contents=2", "--max-request-bytes=200", "--max-text-bytes=1000")
-    server.wait_until_serving()
+def test_a_server_that_takes_little_at_a_time_gets_little_at_a_time(serve) -> None:
+    server = serve("--max-contents=2", "--max-request-bytes=200", "--max-text-bytes=1000")
     lines = [*["Good morning."] * 30, "Good morning. " * 20, "Good morning. " * 60, "Good night."]
-    done = run(server, "translate", "--address", server.address, stdin="\n".join(lines).encode())
+    done = run("translate", "--address", server.address, stdin="\n".join(lines).encode())
     assert done.returncode == 1
     assert done.stdout.decode().splitlines() == [*["Guten Morgen."] * 30, "", "", "Gute Nacht!"]
     first, second = done.stderr.decode().splitlines()
@@ -183,9 +171,9 @@ def test_a_server_that_takes_little_at_a_time_gets_little_at_a_time(launch) -> N
 
 
 @pytest.mark.parametrize("command", [["models"], ["translate", "Good morning."]])
-def test_an_address_that_is_none_is_one_line(server, command: list[str]) -> None:
+def test_an_address_that_is_none_is_one_line(command: list[str]) -> None:
     for address in ("localhost", "http://127.0.0.1:50051", "a..b:1", "127.0.0.1:99999"):
-        done = run(server, *command, "--address", address)
+        done = run(*command, "--address", address)
         assert_one_line(done, f"dragoman {command[0]}: argument --address: must be host:port", repr(address))
 
 
@@ -194,28 +182,27 @@ def test_where_nobody_answers_is_one_line(server, command: list[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        done = run(server, *command, "--address", address)
+        done = run(*command, "--address", address)
     assert_one_line(done)
     assert done.stderr.decode() == f"dragoman {command[0]}: no server answers at {address}\n"
 
 
 def test_a_host_without_an_address_is_one_line(server) -> None:
-    done = run(server, "models", "--address", "no-such-host.invalid:1")
+    done = run("models", "--address", "no-such-host.invalid:1")
     assert_one_line(done, "no server answers at no-such-host.invalid:1: the host has no address")
 
 
-def test_a_certificate_of_a_stranger_is_one_line(server, launch, tmp_path) -> None:
+def test_a_certificate_of_a_stranger_is_one_line(server, serve, tmp_path) -> None:
     files = Files(tmp_path)
     files.write(Authority().issue())
     files.client_ca.write_bytes(Authority().pem)
-    guarded = launch(f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
-    guarded.wait_until_serving()
-    done = run(server, "models", "--address", guarded.address, "--tls-ca", str(files.client_ca))
+    guarded = serve(f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
+    done = run("models", "--address", guarded.address, "--tls-ca", str(files.client_ca))
     assert_one_line(done, f"no server answers at {guarded.address}: TLS could not be agreed on")
 
 
 def test_many_lines_that_are_not_utf8_are_counted(server) -> None:
-    done = run(server, "translate", "--address", server.address, stdin=b"\xff\n" * 20)
+    done = run("translate", "--address", server.address, stdin=b"\xff\n" * 20)
     assert done.stderr.count(b"is not UTF-8") == 5
     assert done.stderr.endswith(b"20 lines are not UTF-8, the first 5 of them are named above\n")
 
@@ -233,21 +220,21 @@ def test_a_line_that_is_typed_is_translated_at_once(server) -> None:
     os.close(terminal)
 
 
-def test_the_models_are_listed(server, place) -> None:
-    done = run(server, "models", *place)
+def test_the_models_are_listed(place) -> None:
+    done = run("models", *place)
     assert done.returncode == 0
     assert done.stdout.decode().splitlines()[1].split()[:5] == ["en-de", "en", "de", "transformer", "int8"]
 
 
-def test_the_models_are_listed_as_json(server, place) -> None:
-    done = run(server, "models", *place, "--json")
+def test_the_models_are_listed_as_json(place) -> None:
+    done = run("models", *place, "--json")
     [model] = json.loads(done.stdout)
     assert (model["name"], model["source_languages"], model["precision"]) == ("en-de", ["en"], "int8")
 
 
-def test_no_model_says_where_one_comes_from(server, tmp_path) -> None:
+def test_no_model_says_where_one_comes_from(tmp_path) -> None:
     for command in (["models"], ["translate", "Good morning."]):
-        empty = run(server, *command, "--models", str(tmp_path))
+        empty = run(*command, "--models", str(tmp_path))
         assert_one_line(empty, f"{tmp_path}: there is no bundle", "dragoman export")
-        missing = run(server, *command, "--models", "no/such/folder")
+        missing = run(*command, "--models", "no/such/folder")
         assert_one_line(missing, "no/such/folder: no such folder", "a name of the hub")

@@ -8,15 +8,15 @@ from plugins import gpu
 from service.decode import Decode
 from service.engine.offline import OfflineEngine
 from service.options import Decoding
-from tests import synthetic
+from tests import synthetic, synthetic_model
 from tests.synthetic import Synthetic
 
 ALIGNED = Decoding(wants_attention=True)
 
 
-@pytest.fixture(scope="module", params=[{}, synthetic.RECURRENT], ids=["attention", "recurrence"])
+@pytest.fixture(scope="module", params=[{}, synthetic_model.RECURRENT], ids=["attention", "recurrence"])
 def exact(request: pytest.FixtureRequest) -> Synthetic:
-    return synthetic.make_bundle(synthetic.make_checkpoint(**request.param), "fp32")
+    return synthetic_model.make_bundle(synthetic_model.make_checkpoint(**request.param), "fp32")
 
 
 def decode(subject: Synthetic, decoding: Decoding, *, resident: bool = False, **fields: object) -> list[Decode]:

@@ -28,7 +28,7 @@ from service.options import SCORING, Decoding, Sampling
 from service.queue.mailbox import Mailbox
 from service.runtime.host import DecoderStep, EncoderSession
 from service.telemetry.metrics import Metrics
-from tests import synthetic
+from tests import synthetic, synthetic_model
 from tests.engine_harness import OpenBatch, Trace, decode_alone
 from tests.synthetic import Synthetic
 from tests.terms import holds
@@ -107,16 +107,16 @@ class Subject:
 
 @pytest.fixture(
     scope="session",
-    params=[{}, synthetic.RECURRENT, synthetic.RECURRENT | {"listed": True}],
+    params=[{}, synthetic_model.RECURRENT, synthetic_model.RECURRENT | {"listed": True}],
     ids=["attention", "recurrence", "shortlist"],
 )
 def exact_checkpoint(request: pytest.FixtureRequest) -> Path:
-    return synthetic.make_checkpoint(**request.param)
+    return synthetic_model.make_checkpoint(**request.param)
 
 
 @pytest.fixture(scope="session")
 def exact(exact_checkpoint: Path) -> Synthetic:
-    return synthetic.make_bundle(exact_checkpoint, "fp32")
+    return synthetic_model.make_bundle(exact_checkpoint, "fp32")
 
 
 @pytest.fixture(scope="session")
@@ -131,13 +131,14 @@ def fp32_subject(fp32: Synthetic) -> Subject:
 
 @pytest.fixture(scope="session")
 def recurrent() -> Synthetic:
-    return synthetic.make_bundle(synthetic.make_checkpoint(**synthetic.RECURRENT), "int8")
+    return synthetic_model.make_bundle(synthetic_model.make_checkpoint(**synthetic_model.RECURRENT), "int8")
 
 
 @pytest.fixture(scope="session")
 def listed() -> Synthetic:
     """A model that chooses from each segment's own candidates."""
-    return synthetic.make_bundle(synthetic.make_checkpoint(listed=True, **synthetic.RECURRENT), "int8")
+    checkpoint = synthetic_model.make_checkpoint(listed=True, **synthetic_model.RECURRENT)
+    return synthetic_model.make_bundle(checkpoint, "int8")
 
 
 @pytest.fixture(
@@ -155,10 +156,12 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 
 
 @pytest.fixture(scope="session")
-def in_pytorch(exact: Synthetic, exact_checkpoint: Path) -> Callable[[tuple[int, ...]], synthetic.Expected]:
-    return cache(
-        lambda source: synthetic.decode_alone(exact.model, source, synthetic.candidates(exact_checkpoint, source))
-    )
+def in_pytorch(exact: Synthetic, exact_checkpoint: Path) -> Callable[[tuple[int, ...]], synthetic_model.Expected]:
+    def decode(source: tuple[int, ...]) -> synthetic_model.Expected:
+        listed = synthetic_model.candidates(exact_checkpoint, source)
+        return synthetic_model.decode_alone(exact.model, source, listed)
+
+    return cache(decode)
 
 
 class Visit(NamedTuple):

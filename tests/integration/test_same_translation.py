@@ -23,7 +23,7 @@ from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.slots import SlotTable
 from service.telemetry.metrics import Metrics
-from tests import default_model, synthetic
+from tests import default_model, synthetic, synthetic_model
 from tests.engine_harness import look_up_or_encode
 
 STEPS = 20
@@ -162,8 +162,8 @@ def subject(request: pytest.FixtureRequest) -> Subject:
     """The default model and the random ones, in one precision."""
     model, precision = request.param.split()
     if model != "default":
-        checkpoint = synthetic.make_checkpoint(**ARCHITECTURES[model])
-        return Subject(synthetic.make_bundle(checkpoint, precision).bundle, synthetic.texts())
+        checkpoint = synthetic_model.make_checkpoint(**ARCHITECTURES[model])
+        return Subject(synthetic_model.make_bundle(checkpoint, precision).bundle, synthetic.texts())
     bundle = default_model.fp32() if precision == "fp32" else Bundle.open(default_model.BUNDLE)
     return Subject(bundle, sorted(read_corpus(synthetic.CORPUS).sources, key=len)[::40])
 

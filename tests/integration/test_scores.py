@@ -11,15 +11,15 @@ from model.transformer import Transformer
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
 from service.options import SCORING, Decoding
-from tests import synthetic
+from tests import synthetic, synthetic_model
 from tests.synthetic import Synthetic
 
 LIMIT = synthetic.MAX_TARGET_TOKENS
 
 
-@pytest.fixture(scope="module", params=[{}, synthetic.RECURRENT], ids=["attention", "recurrence"])
+@pytest.fixture(scope="module", params=[{}, synthetic_model.RECURRENT], ids=["attention", "recurrence"])
 def exact(request: pytest.FixtureRequest) -> Synthetic:
-    return synthetic.make_bundle(synthetic.make_checkpoint(**request.param), "fp32")
+    return synthetic_model.make_bundle(synthetic_model.make_checkpoint(**request.param), "fp32")
 
 
 def decode(subject: Synthetic, limit: int) -> list[Decode]:

@@ -47,20 +47,24 @@ Client(retires=3)
 """
 
 
-def errors_of(program: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setenv("MYPYPATH", str(ROOT))
-    file = folder / "of_a_user.py"
-    file.write_text(program)
+@pytest.fixture(scope="module")
+def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[int]]:
+    """The lines with errors, of each file."""
+    folder = tmp_path_factory.mktemp("of_a_user")
+    files = {"clean.py": CLEAN, "wrong.py": WRONG}
+    for name, program in files.items():
+        (folder / name).write_text(program)
     config = ["--config-file=", "--strict", "--follow-imports=silent", "--ignore-missing-imports"]
-    told, _, _ = api.run([*config, f"--cache-dir={folder}", str(file)])
-    return [line for line in told.splitlines() if "error:" in line]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MYPYPATH", str(ROOT))
+        told, _, _ = api.run([*config, f"--cache-dir={folder}", *(str(folder / name) for name in files)])
+    lines = [line.split(":") for line in told.splitlines() if " error:" in line]
+    return {name: {int(number) for file, number, *_ in lines if Path(file).name == name} for name in files}
 
 
-def test_a_type_checker_knows_what_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert errors_of(CLEAN, tmp_path, monkeypatch) == []
+def test_a_type_checker_knows_what_comes_back(errors: dict[str, set[int]]) -> None:
+    assert errors["clean.py"] == set()
 
 
-def test_a_type_checker_finds_every_slip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = errors_of(WRONG, tmp_path, monkeypatch)
-    # One for each line but three, or more: an overloaded method has several signatures.
-    assert {int(line.split(":")[1]) for line in errors} == {3, *range(5, 12)}, errors
+def test_a_type_checker_finds_every_slip(errors: dict[str, set[int]]) -> None:
+    assert errors["wrong.py"] == {3, *range(5, 12)}

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 
 from dragoman.cli import main
 from model.optim import Schedule
-from tests.unit.model.test_train import TINY, assert_same_end
+from tests.unit.model.test_train import TINY, assert_same_end, light_runs
+
+
+@pytest.fixture(autouse=True)
+def _light() -> Iterator[None]:
+    with light_runs():
+        yield
 
 
 def flags(folder: Path, out: Path, **options: Any) -> list[str]:

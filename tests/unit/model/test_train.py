@@ -3,7 +3,9 @@
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,12 @@ from safetensors.torch import load_file
 
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
+from model import train
 from model.checkpoint import load_checkpoint
 from model.corpus import Corpus
 from model.evaluate import translate
 from model.options import TrainingOptions
+from model.prefetch import pools
 from model.train import Trainer
 
 TINY: dict[str, Any] = {
@@ -47,6 +51,12 @@ DICTIONARY = {
     "today": "heute",
     "and": "und",
 }
+# What is drawn anew each epoch.
+DRAWN: dict[str, Any] = {
+    "candidates": 3,
+    "weight": {"train": 1.5},
+    "augment": {"typos": 0.3, "join": 0.2, "copies": 0.3},
+}
 NewTrainer = Callable[..., Trainer]
 
 
@@ -55,18 +65,62 @@ def write(file: Path, pairs: list[tuple[str, str]]) -> Path:
     return file
 
 
-@pytest.fixture
-def files(corpus: Corpus, tmp_path: Path) -> tuple[Path, Path]:
+def files_in(folder: Path, corpus: Corpus) -> tuple[Path, Path]:
     pairs = list(zip(corpus.sources, corpus.targets, strict=True))
-    return write(tmp_path / "train.tsv", pairs[:90]), write(tmp_path / "dev.tsv", pairs[90:98])
+    return write(folder / "train.tsv", pairs[:90]), write(folder / "dev.tsv", pairs[90:98])
 
 
-@pytest.fixture
-def trainer(files: tuple[Path, Path]) -> NewTrainer:
+def trainer_of(files: tuple[Path, Path]) -> NewTrainer:
     def trainer(out: Path, *, resume: bool = False, init: Path | None = None, **options: Any) -> Trainer:
         return Trainer([files[0]], files[1], out, TrainingOptions(**TINY | options), resume=resume, init=init)
 
     return trainer
+
+
+@pytest.fixture
+def files(corpus: Corpus, tmp_path: Path) -> tuple[Path, Path]:
+    return files_in(tmp_path, corpus)
+
+
+@contextmanager
+def light_runs() -> Iterator[None]:
+    """Runs make their batches in this process and draw no learning curve: both take longer than a few steps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "plot_learning_curve", lambda progress, file: None)
+        patch.setattr(train, "prefetch", lambda plan, epoch, first, _: nullcontext(pools(plan, epoch, first)))
+        yield
+
+
+@pytest.fixture
+def trainer(files: tuple[Path, Path]) -> Iterator[NewTrainer]:
+    with light_runs():
+        yield trainer_of(files)
+
+
+@pytest.fixture
+def whole_trainer(files: tuple[Path, Path]) -> NewTrainer:
+    """Of runs that leave nothing out."""
+    return trainer_of(files)
+
+
+@pytest.fixture(scope="module")
+def run_once(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Path]:
+    """Gives what a whole run leaves, with all that is drawn anew each epoch or nothing of it."""
+
+    @cache
+    def run_once(draws: bool) -> Path:
+        folder = tmp_path_factory.mktemp("whole")
+        with light_runs():
+            trainer_of(files_in(folder, corpus))(folder / "out", **(DRAWN if draws else {})).run()
+        return folder / "out"
+
+    return run_once
+
+
+@pytest.fixture
+def finished(run_once: Callable[[bool], Path], tmp_path: Path) -> Path:
+    """What a whole run has left, to go on with."""
+    return shutil.copytree(run_once(False), tmp_path / "finished")
 
 
 def final_weights(out: Path) -> dict[str, torch.Tensor]:
@@ -109,9 +163,9 @@ def test_really_learns(tmp_path: Path) -> None:
     assert translate(model, tokenizer, ["the bakery opens at six today"]) == ["der Bäckerei öffnet um sechs heute"]
 
 
-def test_what_a_run_leaves(trainer: NewTrainer, tmp_path: Path) -> None:
+def test_what_a_run_leaves(whole_trainer: NewTrainer, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    progress = trainer(out).run()
+    progress = whole_trainer(out).run()
     assert [step for step, _ in progress.evaluations] == [6, 12]
     assert [step for step, _ in progress.curve] == list(range(1, 13))
     assert (out / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
@@ -141,19 +195,17 @@ class Killed(BaseException):
 @pytest.mark.parametrize("when", ["_update", "_save", "_evaluate"])
 @pytest.mark.parametrize("calls", [1, 2])
 def test_resumed_anywhere_it_ends_alike(
-    trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, calls: int
+    trainer: NewTrainer, run_once, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, calls: int
 ) -> None:
     """Killed as a step, a save or an evaluation begins, or right behind it; with all that is drawn anew each epoch."""
-    drawn = {"candidates": 3, "weight": {"train": 1.5}, "augment": {"typos": 0.3, "join": 0.2, "copies": 0.3}}
-    trainer(tmp_path / "whole", **drawn).run()
     for moment in ("before", "after"):
         out = tmp_path / moment
         kill(monkeypatch, when, calls, moment)
         with pytest.raises(Killed):
-            trainer(out, **drawn).run()
+            trainer(out, **DRAWN).run()
         monkeypatch.undo()
-        trainer(out, resume=True, **drawn).run()
-        assert_same_end(tmp_path / "whole", out)
+        trainer(out, resume=True, **DRAWN).run()
+        assert_same_end(run_once(True), out)
 
 
 def kill(monkeypatch: pytest.MonkeyPatch, when: str, calls: int, moment: str) -> None:
@@ -194,14 +246,12 @@ def test_resumed_in_a_later_pool_and_epoch(
         assert_same_end(tmp_path / "whole", out)
 
 
-def test_a_run_of_before_there_were_pools_goes_on(trainer: NewTrainer, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    trainer(out).run()
-    progress = json.loads((out / "state" / "progress.json").read_text())
+def test_a_run_of_before_there_were_pools_goes_on(trainer: NewTrainer, finished: Path) -> None:
+    progress = json.loads((finished / "state" / "progress.json").read_text())
     del progress["pool"], progress["too_long"]
-    (out / "state" / "progress.json").write_text(json.dumps(progress | {"batch": 5000}))
-    shutil.rmtree(out / "corpus")
-    assert trainer(out, resume=True, steps=15).run().step == 15
+    (finished / "state" / "progress.json").write_text(json.dumps(progress | {"batch": 5000}))
+    shutil.rmtree(finished / "corpus")
+    assert trainer(finished, resume=True, steps=15).run().step == 15
 
 
 def test_sources_and_weights_are_recorded(files: tuple[Path, Path], tmp_path: Path) -> None:
@@ -227,11 +277,11 @@ def test_sources_and_weights_are_recorded(files: tuple[Path, Path], tmp_path: Pa
 
 
 def test_the_curve_is_drawn_while_the_run_goes_on(
-    trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kill(monkeypatch, "_update", 8, "after")
     with pytest.raises(Killed):
-        trainer(tmp_path / "out").run()
+        whole_trainer(tmp_path / "out").run()
     assert (tmp_path / "out" / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -248,18 +298,14 @@ def test_a_resumed_run_has_the_same_corpus_and_weights_in_the_same_order(
         trainer(tmp_path / "out", resume=True, weight=weights)
 
 
-def test_resumed_after_the_end_it_does_nothing(trainer: NewTrainer, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    trainer(out).run()
-    shutil.copytree(out, tmp_path / "copy")
-    progress = trainer(out, resume=True).run()
+def test_resumed_after_the_end_it_does_nothing(trainer: NewTrainer, finished: Path, run_once) -> None:
+    progress = trainer(finished, resume=True).run()
     assert [step for step, _ in progress.evaluations] == [6, 12]
-    assert_same_end(out, tmp_path / "copy")
+    assert_same_end(finished, run_once(False))
 
 
-def test_resumed_for_more_steps(trainer: NewTrainer, tmp_path: Path) -> None:
-    trainer(tmp_path / "out").run()
-    assert trainer(tmp_path / "out", resume=True, steps=15).run().step == 15
+def test_resumed_for_more_steps(trainer: NewTrainer, finished: Path) -> None:
+    assert trainer(finished, resume=True, steps=15).run().step == 15
 
 
 def test_early_stop(trainer: NewTrainer, tmp_path: Path) -> None:
@@ -288,16 +334,15 @@ def test_the_decoder_may_be_a_recurrence(trainer: NewTrainer, tmp_path: Path) ->
     assert "decoder.0.recurrence.gate_input.weight" in final_weights(tmp_path / "out")
 
 
-def test_a_run_of_before_an_option_was_there_goes_on(trainer: NewTrainer, tmp_path: Path) -> None:
-    trainer(tmp_path / "out").run()
-    file = tmp_path / "out" / "state" / "options.json"
+def test_a_run_of_before_an_option_was_there_goes_on(trainer: NewTrainer, finished: Path) -> None:
+    file = finished / "state" / "options.json"
     before = json.loads(file.read_text())
     del before["decoder"]
     file.write_text(json.dumps(before))
-    assert trainer(tmp_path / "out", resume=True, steps=15).run().step == 15
+    assert trainer(finished, resume=True, steps=15).run().step == 15
     file.write_text(json.dumps(before))
     with pytest.raises(DataError, match="decoder was attention, is ssru"):
-        trainer(tmp_path / "out", resume=True, decoder="ssru")
+        trainer(finished, resume=True, decoder="ssru")
 
 
 def test_a_corpus_too_small_for_the_vocabulary(files: tuple[Path, Path], tmp_path: Path) -> None:
@@ -323,14 +368,13 @@ def test_broken_lines_are_reported(
 ) -> None:
     lines = files[0].read_text().splitlines(keepends=True)
     files[0].write_text("".join([*lines[:40], "no tab\n", *lines[40:]]))
-    [train] = trainer(tmp_path / "out").provenance["train"]
+    [recorded] = trainer(tmp_path / "out").provenance["train"]
     assert capsys.readouterr().out == f"{files[0]}: 1 broken lines left out, at line 41\n"
-    assert (train["pairs"], train["broken_lines"]) == (90, 1)
+    assert (recorded["pairs"], recorded["broken_lines"]) == (90, 1)
 
 
-def test_starts_from_a_checkpoint(trainer: NewTrainer, tmp_path: Path) -> None:
-    trainer(tmp_path / "first").run()
-    init = tmp_path / "first" / "checkpoint"
+def test_starts_from_a_checkpoint(trainer: NewTrainer, finished: Path, tmp_path: Path) -> None:
+    init = finished / "checkpoint"
     second = trainer(tmp_path / "second", init=init, seed=2)
     expected, _ = load_checkpoint(init)
     actual = dict(second.model.named_parameters())
@@ -338,14 +382,13 @@ def test_starts_from_a_checkpoint(trainer: NewTrainer, tmp_path: Path) -> None:
     second.run()
     report = json.loads((tmp_path / "second" / "checkpoint" / "training.json").read_text())
     assert report["init"] == {"sha256": sha256(init / "model.safetensors")}
-    tokenizers = [tmp_path / run / "checkpoint" / "tokenizer.model" for run in ("first", "second")]
+    tokenizers = [tmp_path / run / "checkpoint" / "tokenizer.model" for run in ("finished", "second")]
     assert tokenizers[0].read_bytes() == tokenizers[1].read_bytes()
 
 
-def test_refuses_to_start_from_another_architecture(trainer: NewTrainer, tmp_path: Path) -> None:
-    trainer(tmp_path / "first").run()
+def test_refuses_to_start_from_another_architecture(trainer: NewTrainer, finished: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot start from another architecture: norm is 'pre' there, 'post' here"):
-        trainer(tmp_path / "second", init=tmp_path / "first" / "checkpoint", norm="post")
+        trainer(tmp_path / "second", init=finished / "checkpoint", norm="post")
     assert not (tmp_path / "second").exists()
 
 
@@ -361,12 +404,11 @@ def test_refuses_to_resume_what_never_began(trainer: NewTrainer, tmp_path: Path)
         trainer(tmp_path / "out", resume=True)
 
 
-def test_resumes_a_run_killed_before_its_first_save(trainer: NewTrainer, tmp_path: Path) -> None:
-    trainer(tmp_path / "whole").run()
-    shutil.copytree(tmp_path / "whole" / "tokenizer", tmp_path / "out" / "tokenizer")
+def test_resumes_a_run_killed_before_its_first_save(trainer: NewTrainer, finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished / "tokenizer", tmp_path / "out" / "tokenizer")
     (tmp_path / "out" / "tokenizer" / "tokenizer.model").write_bytes(b"half")
     trainer(tmp_path / "out", resume=True).run()
-    assert_same_end(tmp_path / "whole", tmp_path / "out")
+    assert_same_end(finished, tmp_path / "out")
 
 
 def test_contradictory_options_leave_no_trace(trainer: NewTrainer, tmp_path: Path) -> None:

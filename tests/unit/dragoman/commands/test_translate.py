@@ -3,6 +3,7 @@ import io
 import json
 import re
 import sys
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,14 +29,46 @@ class Bar(tqdm):  # type: ignore[type-arg]
         Bar.made.append(self)
 
 
+MORNING = Translation(
+    "Guten Morgen.",
+    "en-de",
+    3,
+    3,
+    "EOS",
+    1,
+    alternatives=(
+        Alternative("Guten Morgen.", -0.25, -0.25, "EOS"),
+        Alternative("Guten Tag!", -1.5, -1.25, "LENGTH"),
+    ),
+)
+FAILED = Translation("", "en-de", 0, 0, "UNSPECIFIED", 0, error=InternalError("broken"))
+
+
+def translations_of(monkeypatch, *translations: Translation) -> dict[str, Any]:
+    """Has the command print these, one for each line; gives the options and the lines that it asks them with."""
+    asked: dict[str, Any] = {}
+
+    def translator(folder: Path | None, **options: Any) -> translate.TranslateLines:
+        def translations_of_lines(lines: list[str]) -> list[Translation]:
+            asked.update(lines=lines)
+            return list(islice(cycle(translations), len(lines)))
+
+        asked.update(options)
+        return translations_of_lines
+
+    monkeypatch.setattr(translate, "load", lambda _: translator)
+    return asked
+
+
 @pytest.mark.parametrize("content", ["Good morning.\nGood night.\nGood morning.\n", "Good morning.\n\nGood night."])
 def test_progress_counts_lines(content: str, tmp_path: Path, monkeypatch, capfd) -> None:
     (tmp_path / "lines").write_text(content)
+    translations_of(monkeypatch, MORNING)
     monkeypatch.setattr(lines, "tqdm", Bar)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with (tmp_path / "lines").open("rb") as stream:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
-        assert main(["translate", "--models", BUNDLE]) == 0
+        assert main(["translate"]) == 0
         sys.stdin.detach()
     bar = Bar.made.pop()
     assert (bar.shown_total, bar.shown_unit, bar.n) == (3, "line", 3)
@@ -58,46 +91,19 @@ def test_json_of_an_argument_that_is_not_utf8(capfd) -> None:
 def test_the_name_of_a_file_is_translated_and_a_line_says_how_the_file_is(
     name: str, how: str, tmp_path: Path, monkeypatch, capfd
 ) -> None:
+    asked = translations_of(monkeypatch, MORNING)
     monkeypatch.chdir(tmp_path)
-    assert main(["translate", "--models", BUNDLE, name]) == 0
-    expected, err = capfd.readouterr()
-    assert err == ""
+    assert main(["translate", name]) == 0
+    assert capfd.readouterr().err == ""
     Path(name).write_text("Good morning.")
-    assert main(["translate", "--models", BUNDLE, name]) == 0
-    out, err = capfd.readouterr()
-    assert out == expected
+    assert main(["translate", name]) == 0
+    assert asked["lines"] == [name]
+    err = capfd.readouterr().err
     assert err.count("\n") == 1
     assert err.endswith(f" is a file, and is taken as a text; to translate the file: dragoman translate {how}\n")
-    assert main(["translate", "--models", BUNDLE, name, "x" * 5000]) == 0
-    assert main(["translate", "--models", BUNDLE, "x" * 5000]) == 0
+    assert main(["translate", name, "x" * 5000]) == 0
+    assert main(["translate", "x" * 5000]) == 0
     assert capfd.readouterr().err == ""
-
-
-def translations_of(monkeypatch, *translations: Translation) -> dict[str, Any]:
-    """Has the command print these; gives the options that it asks them with."""
-    asked: dict[str, Any] = {}
-
-    def translator(folder: Path | None, **options: Any) -> translate.TranslateLines:
-        asked.update(options)
-        return lambda lines: list(translations)
-
-    monkeypatch.setattr(translate, "load", lambda _: translator)
-    return asked
-
-
-MORNING = Translation(
-    "Guten Morgen.",
-    "en-de",
-    3,
-    3,
-    "EOS",
-    1,
-    alternatives=(
-        Alternative("Guten Morgen.", -0.25, -0.25, "EOS"),
-        Alternative("Guten Tag!", -1.5, -1.25, "LENGTH"),
-    ),
-)
-FAILED = Translation("", "en-de", 0, 0, "UNSPECIFIED", 0, error=InternalError("broken"))
 
 
 def test_alternatives_are_written_a_line_each_with_the_number_of_their_text(monkeypatch, capfd) -> None:
@@ -184,14 +190,15 @@ def test_an_impossible_beam_is_one_line(argument: str, capfd) -> None:
 
 
 @pytest.mark.parametrize("draws", ["--temperature=2", "--top-k=0", "--top-p=1"])
-def test_the_seed_of_draws_without_one_is_told_and_draws_the_same_again(draws: str, monkeypatch, capfd) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Good morning.\nWhere is Tom?\n")))
-    assert main(["translate", "--models", BUNDLE, draws]) == 0
+def test_the_seed_of_draws_without_one_is_told(draws: str, monkeypatch, capfd) -> None:
+    asked = translations_of(monkeypatch, MORNING)
+    assert main(["translate", draws, "Good morning."]) == 0
     first, note = capfd.readouterr()
-    told = re.fullmatch(r"dragoman translate: (--seed \d+) draws the same again\n", note)
+    told = re.fullmatch(r"dragoman translate: (--seed (\d+)) draws the same again\n", note)
     assert told is not None
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Good morning.\nWhere is Tom?\n")))
-    assert main(["translate", "--models", BUNDLE, draws, *told[1].split()]) == 0
+    assert asked["seed"] == int(told[2])
+    assert main(["translate", draws, *told[1].split(), "Good morning."]) == 0
+    assert asked["seed"] == int(told[2])
     assert capfd.readouterr() == (first, "")
 
 

@@ -20,7 +20,7 @@ from model.importing.ct2_file import Ct2Weights
 from model.importing.run import import_folder
 from model.layout import languages
 from model.transformer import Transformer
-from tests import synthetic
+from tests import synthetic, synthetic_model
 
 TOKENS = 12
 
@@ -28,7 +28,7 @@ TOKENS = 12
 @pytest.fixture(scope="module", params=["pre", "post"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A checkpoint of ours, and what CTranslate2's classes write of it, packed as a package of Argos."""
-    checkpoint = synthetic.make_checkpoint(norm=request.param, activation="gelu", decoder_layers=1)
+    checkpoint = synthetic_model.make_checkpoint(norm=request.param, activation="gelu", decoder_layers=1)
     package = tmp_path_factory.mktemp("argos") / "translate-en_de"
     package.mkdir()
     convert.convert(Checkpoint.open(checkpoint), package / "model")

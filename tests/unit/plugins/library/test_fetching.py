@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -16,7 +17,6 @@ from tests import web
 from tests.web import COMMIT, Web, firefox_list
 
 ROOT = Path(__file__).parents[3]
-NAME = "someone/opus-mt-en-de"
 WEIGHTS = bytes(range(256)) * 4_000
 FILES = {
     "config.json": b'{"model_type": "marian"}',
@@ -27,121 +27,163 @@ FILES = {
 }
 
 
+PROGRAM = """
+import json, resource, sys
+from dragoman.errors import DragomanError
+from plugins.library.fetching import fetch
+for line in sys.stdin:
+    name, limit_bytes = json.loads(line)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, resource.RLIM_INFINITY))
+    found, said = {}, ""
+    try:
+        fetched = fetch(name, lambda message: None)
+        found = {"folder": str(fetched.folder), "name": fetched.name, **fetched.origin}
+    except (DragomanError, OSError) as error:
+        said = str(error)
+    print(json.dumps([found, said]), flush=True)
+"""
+
+
+class Hub(NamedTuple):
+    """A hub, and a process that fetches from it: the hub's library reads its environment once.
+
+    Attributes:
+        web: the hub.
+        home: where the library keeps files.
+        process: fetches the names that it reads.
+    """
+
+    web: Web
+    home: Path
+    process: "subprocess.Popen[str]"
+
+    def fetch(self, name: str, limit_bytes: int = resource.RLIM_INFINITY) -> tuple[dict[str, str], str]:
+        """Give what was found, and what was said."""
+        assert self.process.stdin
+        assert self.process.stdout
+        print(json.dumps([name, limit_bytes]), file=self.process.stdin, flush=True)
+        found, said = json.loads(self.process.stdout.readline())
+        return found, said
+
+
+@pytest.fixture(scope="module")
+def shared_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    home = tmp_path_factory.mktemp("home")
+    with web.serving() as server:
+        variables = {"HF_ENDPOINT": server.address, "HF_HOME": str(home)}
+        limits = {"HF_HUB_DOWNLOAD_TIMEOUT": "1", "HF_HUB_ETAG_TIMEOUT": "1"}
+        with subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, **variables, **limits},
+        ) as process:
+            yield Hub(server, home, process)
+
+
 @pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Web]:
+def name(tmp_path: Path) -> str:
+    """Of a model that no other test has fetched."""
+    return f"{tmp_path.name}/opus-mt-en-de"
+
+
+@pytest.fixture
+def hub(shared_hub: Hub, name: str, tmp_path: Path) -> Iterator[Hub]:
     """A hub with one model."""
     folder = tmp_path / "on-the-hub"
     folder.mkdir()
-    for name, content in FILES.items():
-        (folder / name).write_bytes(content)
-    with web.serving() as server:
-        server.add_model(NAME, folder)
-        yield server
+    for file, content in FILES.items():
+        (folder / file).write_bytes(content)
+    shared_hub.web.add_model(name, folder)
+    yield shared_hub
+    shared_hub.web.refuse.clear()
+    shared_hub.web.silent = False
 
 
-def run(hub: Web, tmp_path: Path, name: str = NAME, limit_bytes: int = 0) -> tuple[dict[str, str], str]:
-    """Fetches in a process of its own: the hub's library reads the environment once. Gives what it found and said."""
-    program = (
-        "import sys, json; from plugins.library.fetching import fetch; from dragoman.errors import DragomanError\n"
-        "try: found = fetch(sys.argv[1], lambda message: None)\n"
-        "except (DragomanError, OSError) as error: print(error, file=sys.stderr); sys.exit()\n"
-        "print(json.dumps({'folder': str(found.folder), 'name': found.name, **found.origin}))"
-    )
-    environment = {
-        **os.environ,
-        "HF_ENDPOINT": hub.address,
-        "HF_HOME": str(tmp_path / "hf"),
-        "HF_HUB_DOWNLOAD_TIMEOUT": "1",
-        "HF_HUB_ETAG_TIMEOUT": "1",
-    }
-    limits = (limit_bytes, resource.RLIM_INFINITY)
-    done = subprocess.run(
-        [sys.executable, "-c", program, name],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=environment,
-        preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits)) if limit_bytes else None,
-    )
-    return json.loads(done.stdout or "{}"), done.stderr.strip()
-
-
-def test_a_model_of_the_hub_with_its_licence_and_its_commit(hub: Web, tmp_path: Path) -> None:
-    found, _ = run(hub, tmp_path)
-    assert found.pop("folder").startswith(str(tmp_path / "hf"))
+def test_a_model_of_the_hub_with_its_licence_and_its_commit(hub: Hub, name: str) -> None:
+    found, _ = hub.fetch(name)
+    folder = Path(found.pop("folder"))
+    assert folder.is_relative_to(hub.home)
+    assert folder.name == COMMIT
     assert found == {"name": "opus-mt-en-de", "revision": COMMIT, "licence": "cc-by-4.0"}
-    [folder] = (tmp_path / "hf").rglob(f"snapshots/{COMMIT}")
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
         name: content for name, content in FILES.items() if name != "pytorch_model.bin"
     }
 
 
-def test_a_transfer_that_breaks_off_goes_on(hub: Web, tmp_path: Path) -> None:
+def test_a_transfer_that_breaks_off_goes_on(hub: Hub, name: str, tmp_path: Path) -> None:
     weights = WEIGHTS * 24  # the library writes by 10 MB
     (tmp_path / "on-the-hub" / "model.safetensors").write_bytes(weights)
-    hub.add_model(NAME, tmp_path / "on-the-hub")
-    hub.cut = 1
-    found, said = run(hub, tmp_path)
+    hub.web.add_model(name, tmp_path / "on-the-hub")
+    hub.web.cut = 1
+    found, said = hub.fetch(name)
     assert (Path(found["folder"]) / "model.safetensors").read_bytes() == weights, said
-    starts = [asked for method, path, asked in hub.requests if method == "GET" and path.endswith(".safetensors")]
+    weights_path = f"/{name}/resolve/{COMMIT}/model.safetensors"
+    starts = [asked for method, path, asked in hub.web.requests if (method, path) == ("GET", weights_path)]
     assert starts[0] == ""
     assert starts[1].startswith("bytes=10485760-")
 
 
-def test_files_that_are_elsewhere(hub: Web, tmp_path: Path) -> None:
-    path = f"/{NAME}/resolve/{COMMIT}/model.safetensors"
-    hub.files["/elsewhere"] = hub.files.pop(path)
-    hub.redirect[path] = "/elsewhere"
-    found, said = run(hub, tmp_path)
+def test_files_that_are_elsewhere(hub: Hub, name: str) -> None:
+    path = f"/{name}/resolve/{COMMIT}/model.safetensors"
+    hub.web.files["/elsewhere"] = hub.web.files.pop(path)
+    hub.web.redirect[path] = "/elsewhere"
+    found, said = hub.fetch(name)
     assert (Path(found["folder"]) / "model.safetensors").read_bytes() == WEIGHTS, said
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
-def test_content_that_is_not_what_the_hub_says(hub: Web, tmp_path: Path, name: str) -> None:
-    path = f"/{NAME}/resolve/{COMMIT}/{name}"
-    whole = hub.files[path]
-    hub.files[path] = whole[:-1] + b"?"
-    found, said = run(hub, tmp_path)
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
+def test_content_that_is_not_what_the_hub_says(hub: Hub, name: str, file: str) -> None:
+    path = f"/{name}/resolve/{COMMIT}/{file}"
+    whole = hub.web.files[path]
+    hub.web.files[path] = whole[:-1] + b"?"
+    found, said = hub.fetch(name)
     assert found == {}
-    assert said.splitlines()[-1].startswith(f"{name}: ")
+    assert said.splitlines()[-1].startswith(f"{file}: ")
     assert "the hub says" in said
-    hub.files[path] = whole
-    found, said = run(hub, tmp_path)
-    assert (Path(found["folder"]) / name).read_bytes() == whole, said
+    hub.web.files[path] = whole
+    found, said = hub.fetch(name)
+    assert (Path(found["folder"]) / file).read_bytes() == whole, said
 
 
 @pytest.mark.parametrize(
-    ("name", "refusal", "said"),
+    ("refusal", "said"),
     [
-        ("nobody/nothing", None, "nobody/nothing: no such folder, and no such model on the hub"),
-        (NAME, (401, "RepoNotFound"), f"{NAME}: no such folder, and no such model on the hub"),
-        (NAME, (403, "GatedRepo"), f"{NAME}: its owner wants terms accepted: do so on its page, and set HF_TOKEN"),
-        (NAME, (400, ""), f"{NAME}: the hub refuses it: "),
+        ((401, "RepoNotFound"), "no such folder, and no such model on the hub"),
+        ((403, "GatedRepo"), "its owner wants terms accepted: do so on its page, and set HF_TOKEN"),
+        ((400, ""), "the hub refuses it: "),
     ],
 )
-def test_what_the_hub_refuses(hub: Web, tmp_path: Path, name: str, refusal: tuple[int, str] | None, said: str) -> None:
-    if refusal:
-        hub.refuse["/api/models"] = refusal
-    found, error = run(hub, tmp_path, name)
+def test_what_the_hub_refuses(hub: Hub, name: str, refusal: tuple[int, str], said: str) -> None:
+    hub.web.refuse["/api/models"] = refusal
+    found, error = hub.fetch(name)
     assert found == {}
-    assert error.splitlines()[-1].startswith(said)
+    assert error.splitlines()[-1].startswith(f"{name}: {said}")
 
 
-def test_a_hub_that_does_not_answer(hub: Web, tmp_path: Path) -> None:
-    hub.silent = True
-    found, said = run(hub, tmp_path)
+def test_a_model_that_the_hub_does_not_have(hub: Hub) -> None:
+    assert hub.fetch("nobody/nothing") == ({}, "nobody/nothing: no such folder, and no such model on the hub")
+
+
+def test_a_hub_that_does_not_answer(hub: Hub, name: str) -> None:
+    hub.web.silent = True
+    found, said = hub.fetch(name)
     assert found == {}
     assert (
-        said.splitlines()[-1] == f"{NAME}: no such folder, and the hub ({hub.address}) cannot be reached: ReadTimeout"
+        said.splitlines()[-1]
+        == f"{name}: no such folder, and the hub ({hub.web.address}) cannot be reached: ReadTimeout"
     )
 
 
-def test_a_disk_that_is_full(hub: Web, tmp_path: Path) -> None:
+def test_a_disk_that_is_full(hub: Hub, name: str) -> None:
     """A limit of the size of files stands for it: to a program both are an OSError of a write."""
-    found, said = run(hub, tmp_path, limit_bytes=100_000)
+    found, said = hub.fetch(name, limit_bytes=100_000)
     assert found == {}
     assert said.splitlines()[-1] == "[Errno 27] File too large"
-    found, said = run(hub, tmp_path)
+    found, said = hub.fetch(name)
     assert (Path(found["folder"]) / "model.safetensors").read_bytes() == WEIGHTS, said
 
 

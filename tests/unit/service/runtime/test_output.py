@@ -33,9 +33,18 @@ SOURCES = [[5, 2], [2], [*range(10, 30), 2], [5, 77, 300, 2]]
 LIMIT = 12
 
 
+@pytest.fixture(scope="module")
+def checkpoint() -> Path:
+    from tests import synthetic_model  # here: it imports torch
+
+    return synthetic_model.make_checkpoint(listed=True, **synthetic_model.RECURRENT)
+
+
 @pytest.fixture(scope="module", params=["fp32", "int8"])
-def bundle(request: pytest.FixtureRequest) -> Bundle:
-    return synthetic.make_bundle(synthetic.make_checkpoint(listed=True, **synthetic.RECURRENT), request.param).bundle
+def bundle(request: pytest.FixtureRequest, checkpoint: Path) -> Bundle:
+    from tests import synthetic_model
+
+    return synthetic_model.make_bundle(checkpoint, request.param).bundle
 
 
 def candidates(bundle: Bundle, source: list[int], given: tuple[int, ...] = ()) -> list[int]:
@@ -170,7 +179,6 @@ def test_a_student_of_firefox_decodes_what_marian_does_of_a_sentence_alone(apart
         assert ids == student.translate(source, 9, allowed.tolist())
 
 
-def test_a_bundle_for_gpus_has_none() -> None:
-    checkpoint = synthetic.make_checkpoint(listed=True, **synthetic.RECURRENT)
+def test_a_bundle_for_gpus_has_none(checkpoint: Path) -> None:
     assert shortlisted(checkpoint, "int8")
     assert not shortlisted(checkpoint, "fp16")

@@ -213,10 +213,10 @@ class Call:
         if segment.finished and segment in text.unfinished:
             del text.unfinished[segment]
             self._unfinished -= 1
-            times = segment.times()
-            self._record.note(segment, times)
-            if times.first_token_s is not None and segment.submitted_s is not None:
-                self._metrics.time_to_first_token_seconds.observe(times.first_token_s - segment.submitted_s)
+            self._record.note(segment)
+            first_s, since_s = segment.decode.first_token_s, segment.submitted_s
+            if first_s is not None and since_s is not None:
+                self._metrics.time_to_first_token_seconds.observe(max(0.0, first_s - since_s))  # it may be shared
             if (error := segment.decode.error) is not None:
                 self._note_failed(number, error)
             if text.read and not text.unfinished:
@@ -251,7 +251,7 @@ class Call:
         self._metrics.cancelled_segments_total.inc(len(segments))
         intake.cancel(segments)
         for segment in segments:
-            self._record.note(segment, segment.times())
+            self._record.note(segment)
 
     def _pop_unfinished(self) -> dict[Intake, list[Segment]]:
         """Give segments that have not ended, a slice at most, which are of no text any more; by where they are."""

@@ -8,7 +8,7 @@ from functools import partial
 
 import grpc
 
-from service.segment import Origin, Segment, Times
+from service.segment import Origin, Segment
 from service.wire import Protocol
 
 
@@ -88,14 +88,19 @@ class CallStats:
         """Give how long the call was in the queue, in the encoder and in the decoder, in milliseconds."""
         return [max(0.0, stage.end_s - stage.start_s) * 1e3 for stage in (self.queue, self.encode, self.decode)]
 
-    def note(self, segment: Segment, times: Times) -> None:
-        """Count a segment that has ended or was withdrawn; a stage that it did not leave counts for nothing."""
+    def note(self, segment: Segment) -> None:
+        """Count a segment that has ended or was withdrawn; a stage that it did not leave counts for nothing.
+
+        No stage of it began before it was submitted, though its decode may have been shared and older.
+        """
+        decode, since_s = segment.decode, segment.submitted_s or 0.0
+        times_s = decode.admitted_s, decode.encoded_s, decode.finished_s
+        taken_s, encoded_s, end_s = [None if time_s is None else max(time_s, since_s) for time_s in times_s]
         self.source_tokens += segment.source_tokens
-        self.target_tokens += len(segment.decode.target_ids)
+        self.target_tokens += len(decode.target_ids)
         if segment.origin is not Origin.DECODED:
             self.cached += segment.origin is Origin.CACHED
             self.coalesced += segment.origin is Origin.COALESCED
-        taken_s, encoded_s, _, end_s = times
         self.queue.add(segment.submitted_s, end_s if taken_s is None else taken_s)
         self.encode.add(taken_s, encoded_s)
         self.decode.add(encoded_s, end_s)

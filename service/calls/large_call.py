@@ -187,7 +187,7 @@ class LargeCall(Call):
                 continue
             while self._unfinished >= _WINDOW:
                 await self._await_end()
-            await self._queue(leg, await self._worker.read(self._client, unread), reservation)
+            await self._queue(leg, await self._worker.read(self._options.client, unread), reservation)
             document.settle(SLICE)  # its segments are let go as they end
         if reservation is not None:
             reservation.text_bytes = 0

@@ -10,7 +10,8 @@ from dragoman.errors import DeadlineExceededError, DragomanError, RequestCancell
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.call import Call
 from service.calls.limits import bad_texts, refuse_any
-from service.calls.text_worker import Result, TextWorker, unexpected
+from service.calls.text_worker import Result, TextWorker
+from service.failures import told
 from service.handlers import validation
 from service.handlers.answer import detections, listed, listed_glossaries, pieces, scored, sendable, whole
 from service.handlers.batch import Batch
@@ -203,7 +204,7 @@ class TranslationHandlers:
                 call, pairs = await self._planner.scoring(request, context, record, held)
                 async with self._gate.limited(context), call:
                     await call.add_pairs(pairs)
-                    results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
+                    results = await call.done()
             scores = [scored(result, record.model) for result in results.values()]
             answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
@@ -269,7 +270,7 @@ class TranslationHandlers:
             record.code = (DeadlineExceededError if context.late else RequestCancelledError).code
             raise
         except Exception as error:
-            failure = copy(error if isinstance(error, DragomanError) else unexpected(error))
+            failure = copy(told(error))
             failure.request_id = record.request_id
             record.code, record.reason = failure.code, failure.reason
             if not record.admitted and isinstance(error, DragomanError):
@@ -292,7 +293,7 @@ class TranslationHandlers:
             plan, call = await self._planner.translation(request, context, record, held)
             async with self._gate.limited(context), call:
                 await call.add(request.contents)
-                results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
+                results = await call.done()
         answer = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)
         return whole(answer, self._settings.max_answer_bytes)
 
@@ -319,21 +320,6 @@ class TranslationHandlers:
                 raise result
             record.failed_texts += 1
         return result
-
-
-async def _finished(call: Call, record: CallStats, *, all_or_nothing: bool) -> dict[int, Result]:
-    """Wait for all texts of a call, and give what became of them.
-
-    Raises:
-        DragomanError: why one has no result, where all or nothing is wanted.
-    """
-    await call.done()
-    results = await call.results(range(call.count))
-    errors = [result for result in results.values() if isinstance(result, DragomanError)]
-    if errors and all_or_nothing:
-        refuse_any(errors)
-    record.failed_texts = len(errors)
-    return results
 
 
 def _name(record: CallStats, request_id: str) -> None:

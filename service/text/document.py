@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from dragoman.errors import DragomanError
 from dragoman.tokenizer import Tokenizer
 from service.decode import Attention, Decode, FinishReason, worst
+from service.failures import told
 from service.segment import Segment
 from service.text.alignment import Alignment, Link
 from service.text.alternatives import Alternatives, Choice
@@ -221,6 +222,13 @@ class Document:
             quality_estimate=None if self._quality is None else self._quality.estimate,
             segment_qualities=() if self._quality is None else self._quality.segments,
         )
+
+    def outcome(self) -> TextResult | DragomanError:
+        """As :meth:`result`, but give the error: a text that failed does not hurt the others of its call."""
+        try:
+            return self.result()
+        except Exception as error:
+            return told(error)
 
     def _new_text(self) -> str:
         """Hand out what has become text."""

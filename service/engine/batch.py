@@ -7,12 +7,11 @@ from typing import Final
 from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
 from service.decode import Decode, DecodeStatus
-from service.engine import decode_step
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.engine.invariants import Snapshot
 from service.engine.micro_batches import RUN_TOKENS
-from service.engine.runner import Runner
-from service.engine.scheduler import Scheduler, end_early
+from service.engine.runner import Runner, encode
+from service.engine.scheduler import end_early
 from service.engine.step import Edit
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
@@ -47,7 +46,7 @@ class DecodeBatch:
         self._mailbox = mailbox
         self._metrics = metrics
         self._worker = mailbox.register_worker()
-        self._scheduler = Scheduler(runner.slots, manifest.eos_id, runner.note_failure)
+        self._scheduler = runner.scheduler
         self._arrivals: list[Decode] = []  # taken, and perhaps not yet encoded
         self._memory_of: dict[Decode, Memory] = {}  # what the encoder made of each that is not yet in a slot
         self._ready = FairQueue()  # those of them for which no slot was free
@@ -162,7 +161,7 @@ class DecodeBatch:
         memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
         unknown = [decode for decode, memory in memories.items() if memory is None]
         if unknown:
-            for decode, made in decode_step.encode(unknown, self._memories.encode):
+            for decode, made in encode(unknown, self._memories.encode):
                 memories[decode], decode.encoded_s = made, time.monotonic()
         for decode, memory in memories.items():
             if memory is None:
@@ -183,7 +182,7 @@ class DecodeBatch:
                 del self._memory_of[decode]
             self._mailbox.deliver(ended)
         for decode in self._next(self._scheduler.free):
-            decode_step.admit(self.runner, self._scheduler, decode, self._memory_of.pop(decode))
+            self.runner.admit(decode, self._memory_of.pop(decode))
             if decode.finished:
                 self._mailbox.deliver([decode])
 
@@ -198,7 +197,7 @@ class DecodeBatch:
     def _decode(self) -> None:
         rows = len(self._scheduler.active)
         start_s = time.monotonic()
-        step = decode_step.run(self.runner, self._scheduler)
+        step = self.runner.step()
         # Counted first: an answer is in the metrics when its caller has it.
         self._metrics.decode_step_duration_seconds.observe(step.now_s - start_s)
         self._metrics.decode_batch_slots.observe(rows)

@@ -3,20 +3,18 @@
 import threading
 import time
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from service.engine.runner import Encode
 from service.lru import LruStore
 from service.runtime.interfaces import Memory
 from service.telemetry.metrics import ModelMetrics
 
 # What an entry takes besides its numbers and its key's: objects, and their place in the store. Measured: 420.
 _ENTRY_BYTES: Final = 512
-
-# The memory of each source of a micro-batch; None where the encoder fails on it.
-Encode = Callable[[Sequence[Sequence[int]]], Sequence[Memory | None]]
 
 
 class EncoderMemory(NamedTuple):

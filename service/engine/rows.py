@@ -156,18 +156,16 @@ class Forced(Row):
 
 def new_row(decode: Decode, slot: int, eos_id: int) -> Row:
     """Make the row of a segment, which begins in a slot."""
-    row = _unforced(decode, slot, eos_id)
-    return Forced(decode, row) if decode.forced_ids else row
-
-
-def _unforced(decode: Decode, slot: int, eos_id: int) -> Greedy | Search:
+    row: Greedy | Search
     wanted = decode.decoding
     if decode.slots > 1:
-        return Search(decode, slot, eos_id)
-    if decode.scored_ids:
-        return Given(decode, eos_id, iter(decode.scored_ids))
-    if wanted.sampling is not None:
-        return Sampled(decode, eos_id, wanted.sampling, draws(wanted.sampling))
-    if wanted.wants_log_probability or wanted.wants_attention:
-        return Detailed(decode, eos_id)
-    return Greedy(decode, eos_id)
+        row = Search(decode, slot, eos_id)
+    elif decode.scored_ids:
+        row = Given(decode, eos_id, iter(decode.scored_ids))
+    elif wanted.sampling is not None:
+        row = Sampled(decode, eos_id, wanted.sampling, draws(wanted.sampling))
+    elif wanted.wants_log_probability or wanted.wants_attention:
+        row = Detailed(decode, eos_id)
+    else:
+        row = Greedy(decode, eos_id)
+    return Forced(decode, row) if decode.forced_ids else row

@@ -44,9 +44,8 @@ from service.runtime.binding import Tensor, bind, encoder_feeds
 from service.runtime.device_memory import Buffer, Copies, DeviceMemory
 from service.runtime.interfaces import Candidates
 from service.runtime.output import SlotOutputs
-from service.runtime.row_state import RowState
 from service.runtime.sessions import DEVICE_LOCK, open_graph
-from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
+from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES, RowState
 
 _NO_CAPTURE: Final = -1
 

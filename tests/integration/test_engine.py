@@ -96,7 +96,7 @@ class Subject:
             prefix_ids=segment.prefix_ids,
             constraints=segment.constraints,
         )
-        drive(Runner(manifest, *self._on_host, decoding.beam_size), manifest.eos_id, [[alone]])
+        drive(Runner(manifest, *self._on_host, decoding.beam_size), [[alone]])
         return alone
 
 

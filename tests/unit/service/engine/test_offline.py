@@ -92,7 +92,7 @@ def drive_all(fp32: Synthetic) -> Drive:
 
     def drive_all(slots: int, waves: Sequence[Sequence[list[int]]], limit: int = MAX_TARGET_TOKENS, **options):
         decodes = [[Decode(source, limit) for source in wave] for wave in waves]
-        drive(Runner(fp32.bundle.manifest, *graphs, slots), EOS, decodes, **options)
+        drive(Runner(fp32.bundle.manifest, *graphs, slots), decodes, **options)
         return [decode for wave in decodes for decode in wave]
 
     return drive_all

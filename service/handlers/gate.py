@@ -61,25 +61,17 @@ class Gate:
             raise LoadingError("the models are being loaded")
         return self._catalog
 
-    def enter(self) -> None:
-        """Count a call that begins."""
-        self._running += 1
-        self._idle.clear()
-
-    def leave(self) -> None:
-        """Count the end of a call."""
-        self._running -= 1
-        if self._running == 0:
-            self._idle.set()
-
     @contextmanager
     def counting(self) -> Iterator[None]:
-        """Count work for a client as a call that runs."""
-        self.enter()
+        """Count a call, or other work for a client, while it runs."""
+        self._running += 1
+        self._idle.clear()
         try:
             yield
         finally:
-            self.leave()
+            self._running -= 1
+            if self._running == 0:
+                self._idle.set()
 
     @contextmanager
     def closing(self, stop_reading: Callable[[], None]) -> Iterator[None]:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Any, Final
 
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
@@ -36,8 +36,8 @@ from service.text.pair import Pair
 _TAKES_CALLS: Final = attrgetter("takes_calls")
 _MOST_ROUTES: Final = 1_024  # that are kept; there are a few kinds of requests
 _MOST_BYTES: Final = 1_024  # of the options of a request whose route is kept
-
-_Kind: TypeAlias = tuple[str, str, str, str, int, bytes]
+# What a route depends on, beside the options.
+_ASKED: Final = attrgetter("model", "source_language_code", "target_language_code", "mime_type", "priority")
 
 
 @dataclass(frozen=True)
@@ -295,11 +295,12 @@ class Routes:
 
     def __init__(self) -> None:
         self._catalog: Catalog | None = None
-        self._routes: dict[_Kind, Route] = {}
+        self._routes: dict[tuple[Any, bytes], Route] = {}
 
     def find(self, request: pb.TranslateTextRequest, catalog: Catalog) -> Route | None:
         """Find the route of a request, if one like it was valid for the same models."""
-        return self._routes.get(_kind(request)) if catalog is self._catalog else None
+        kind = _ASKED(request), request.options.SerializeToString()
+        return self._routes.get(kind) if catalog is self._catalog else None
 
     def keep(self, request: pb.TranslateTextRequest, catalog: Catalog, route: Route) -> None:
         """Keep a route, where the next request like it has the same: nothing is drawn, and no glossary is read."""
@@ -308,16 +309,4 @@ class Routes:
             return
         if catalog is not self._catalog or len(self._routes) >= _MOST_ROUTES:
             self._catalog, self._routes = catalog, {}
-        self._routes[_kind(request)] = route
-
-
-def _kind(request: pb.TranslateTextRequest) -> _Kind:
-    """Give all that the route of a request depends on."""
-    return (
-        request.model,
-        request.source_language_code,
-        request.target_language_code,
-        request.mime_type,
-        request.priority,
-        request.options.SerializeToString(),
-    )
+        self._routes[_ASKED(request), options.SerializeToString()] = route

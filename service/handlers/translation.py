@@ -259,13 +259,13 @@ class TranslationHandlers:
             if name:
                 _name(record, name)
         failure: DragomanError | None = None
-        self._gate.enter()
         try:
-            if context.caller.entry is None:  # no key, no quota
-                yield record
-            else:
-                with self._callers.visit(context.caller):
+            with self._gate.counting():
+                if context.caller.entry is None:  # no key, no quota
                     yield record
+                else:
+                    with self._callers.visit(context.caller):
+                        yield record
         except (asyncio.CancelledError, GeneratorExit):  # a transport cancels for both, or reads on no more
             record.code = (DeadlineExceededError if context.late else RequestCancelledError).code
             raise
@@ -277,7 +277,6 @@ class TranslationHandlers:
                 self._access_log.refused(failure)
         finally:
             # Before the status leaves: a client that does not read keeps it from leaving.
-            self._gate.leave()
             self._access_log.ended(record, context.metadata)
         if failure is not None:
             try:

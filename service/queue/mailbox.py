@@ -6,21 +6,18 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, TypeVar
+from typing import Final
 
 from dragoman.errors import DragomanError, DrainingError
-from service.decode import Decode
+from service.decode import Decode, notify
 from service.options import Priority
 from service.queue.admission import Admission
 from service.queue.admission_rules import QueueLimits
 from service.queue.fair_queue import FairQueue
-from service.segment import Segment
 from service.telemetry.segment_stats import SegmentStats
 
 # Source tokens that keep a thread in the encoder for several decode steps.
 _LONG_RUN_TOKENS: Final = 96
-
-_News = TypeVar("_News", Decode, Segment)
 
 
 @dataclass(slots=True, eq=False)
@@ -228,7 +225,13 @@ class Mailbox:
                 if self._segment_stats is not None:
                     self._segment_stats.enter(finished)
         try:
-            self._tell(progressed)
+            if self._loop is None:
+                notify(progressed)
+            else:
+                self._loop.call_soon_threadsafe(notify, progressed)
+        except RuntimeError:
+            if self._loop is None or not self._loop.is_closed():  # else nobody waits any more
+                raise
         finally:
             if finished:
                 with self._lock:
@@ -255,36 +258,7 @@ class Mailbox:
             if left:
                 worker.arrived.notify()
 
-    def _tell(self, progressed: Sequence[Decode]) -> None:
-        """Call `on_progress` of all, with one wake-up of the event loop."""
-        if self._loop is None:
-            notify(progressed)
-            return
-        try:
-            self._loop.call_soon_threadsafe(notify, progressed)
-        except RuntimeError:
-            if not self._loop.is_closed():  # else nobody waits any more
-                raise
-
     def _forget(self, ended: int) -> None:
         self._unfinished -= ended
         if not self._unfinished:
             self._idle.notify_all()
-
-
-def notify(news: Sequence[_News]) -> None:
-    """Call `on_progress` of all, but of those that were cancelled.
-
-    Raises:
-        Exception: what the last of them raised that failed.
-    """
-    failure: Exception | None = None
-    for each in news:
-        if each.cancel_requested:
-            continue
-        try:
-            each.on_progress(each)
-        except Exception as error:  # one caller's fault must not keep the news from the others
-            failure = error
-    if failure is not None:
-        raise failure

@@ -42,10 +42,10 @@ class Key(NamedTuple):
         """Make the key of what is asked of the engine."""
         constraints = decode.constraints
         return cls(
-            _bytes(decode.source_ids),
+            array("i", decode.source_ids).tobytes(),  # an int of its own takes 36 bytes
             decode.start_ids,
-            _bytes(decode.prefix_ids) if decode.prefix_ids else b"",
-            _bytes(decode.scored_ids) if decode.scored_ids else b"",
+            array("i", decode.prefix_ids).tobytes() if decode.prefix_ids else b"",
+            array("i", decode.scored_ids).tobytes() if decode.scored_ids else b"",
             decode.max_target_tokens,
             decode.decoding,
             constraints.terms if constraints else (),
@@ -159,8 +159,3 @@ class ResultCache(LruStore[Key, Result]):
         """Forget all results."""
         self._metrics.result_cache_bytes.dec(self.size_bytes)
         super().clear()
-
-
-def _bytes(ids: Sequence[int]) -> bytes:
-    """Keep ids in 4 bytes each: an int of its own takes 36."""
-    return array("i", ids).tobytes()

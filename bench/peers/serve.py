@@ -23,7 +23,7 @@ from service.registry.catalog import Pipeline, ServedModel
 from service.server import serve
 from service.settings import Settings, load
 from service.telemetry.metrics import Metrics
-from service.telemetry.segment_stats import SegmentStats
+from service.telemetry.stats import SegmentStats
 from service.text.translator import Limits, Translator
 
 

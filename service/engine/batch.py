@@ -181,18 +181,17 @@ class DecodeBatch:
                     self._ready.remove(decode)
                 del self._memory_of[decode]
             self._mailbox.deliver(ended)
-        for decode in self._next(self._scheduler.free):
+        free = self._scheduler.free
+        if not self._ready.slots and sum([decode.slots for decode in self._memory_of]) <= free:
+            chosen = list(self._memory_of)  # in the order in which they were taken
+        else:
+            if len(self._ready) < len(self._memory_of):
+                self._ready.push([decode for decode in self._memory_of if decode not in self._ready])
+            chosen = self._ready.take(free)
+        for decode in chosen:
             self.runner.admit(decode, self._memory_of.pop(decode))
             if decode.finished:
                 self._mailbox.deliver([decode])
-
-    def _next(self, free: int) -> Sequence[Decode]:
-        """Choose which of those that are encoded get the free slots."""
-        if not self._ready.slots and sum([decode.slots for decode in self._memory_of]) <= free:
-            return list(self._memory_of)  # in the order in which they were taken
-        if len(self._ready) < len(self._memory_of):
-            self._ready.push([decode for decode in self._memory_of if decode not in self._ready])
-        return self._ready.take(free)
 
     def _decode(self) -> None:
         rows = len(self._scheduler.active)

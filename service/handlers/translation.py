@@ -27,8 +27,8 @@ from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
 from service.settings import Settings
 from service.telemetry.access_log import AccessLog
-from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
+from service.telemetry.stats import CallStats
 from service.text.detection import Guess
 from service.wire import Protocol
 

@@ -14,7 +14,7 @@ from service.options import Priority
 from service.queue.admission import Admission
 from service.queue.admission_rules import QueueLimits
 from service.queue.fair_queue import FairQueue
-from service.telemetry.segment_stats import SegmentStats
+from service.telemetry.stats import SegmentStats
 
 # Source tokens that keep a thread in the encoder for several decode steps.
 _LONG_RUN_TOKENS: Final = 96

@@ -52,15 +52,6 @@ class Key(NamedTuple):
             constraints.at_most if constraints else (),
         )
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of its ids, and of the forms of its constraints."""
-        ids_bytes = len(self.source_ids) + len(self.prefix_ids) + len(self.scored_ids)
-        if not (self.terms or self.at_most):
-            return ids_bytes
-        forms = [form for term in self.terms for form in term] + [form for form, _ in self.at_most]
-        return ids_bytes + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
-
 
 class Result(NamedTuple):
     """The outcome of a decode.
@@ -97,19 +88,6 @@ class Result(NamedTuple):
             array("d", decode.token_log_probabilities) if decode.token_log_probabilities else (),
         )
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of its ids and their log-probabilities, and of what stands around those of hypotheses."""
-        tokens = len(self.target_ids) + sum([len(each.target_ids) for each in self.hypotheses])
-        rows = [row for rows in (self.attention, *[each.attention for each in self.hypotheses]) for row in rows]
-        return (
-            self.target_ids.itemsize * tokens
-            + _SCORE_BYTES * len(self.token_log_probabilities)
-            + _HYPOTHESIS_BYTES * len(self.hypotheses)
-            # Hypotheses share the rows of what they have in common: an object is counted once.
-            + sum({id(row): row.nbytes + _ROW_BYTES for row in rows}.values())
-        )
-
     def end(self, decode: Decode, now_s: float) -> None:
         """End a decode that asks for the same, and has not begun, in the same way."""
         decode.target_ids = self.target_ids.tolist()
@@ -142,7 +120,7 @@ class ResultCache(LruStore[Key, Result]):
             return
         result = Result.of(decode)
         before_bytes = self.size_bytes
-        self.put(key, result, key.size_bytes + result.size_bytes + _ENTRY_BYTES)
+        self.put(key, result, size_bytes(key, result))
         self._metrics.result_cache_bytes.inc(self.size_bytes - before_bytes)
 
     def count(self, hits: Sequence[Result], missed: Sequence[Key]) -> None:
@@ -159,3 +137,22 @@ class ResultCache(LruStore[Key, Result]):
         """Forget all results."""
         self._metrics.result_cache_bytes.dec(self.size_bytes)
         super().clear()
+
+
+def size_bytes(key: Key, result: Result) -> int:
+    """Estimate the bytes of an entry: of its ids and numbers, and of the objects around them."""
+    ids_bytes = len(key.source_ids) + len(key.prefix_ids) + len(key.scored_ids)
+    forms = [form for term in key.terms for form in term] + [form for form, _ in key.at_most]
+    tokens = len(result.target_ids) + sum([len(each.target_ids) for each in result.hypotheses])
+    rows = [row for rows in (result.attention, *[each.attention for each in result.hypotheses]) for row in rows]
+    return (
+        _ENTRY_BYTES
+        + ids_bytes
+        + _FORM_BYTES * len(forms)
+        + _FORM_TOKEN_BYTES * sum(map(len, forms))
+        + result.target_ids.itemsize * tokens
+        + _SCORE_BYTES * len(result.token_log_probabilities)
+        + _HYPOTHESIS_BYTES * len(result.hypotheses)
+        # Hypotheses share the rows of what they have in common: an object is counted once.
+        + sum({id(row): row.nbytes + _ROW_BYTES for row in rows}.values())
+    )

@@ -18,7 +18,7 @@ from service.registry.catalog import Pipeline, ServedModel
 from service.registry.model_cost import Cost, anonymous_bytes
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import Metrics
-from service.telemetry.segment_stats import SegmentStats
+from service.telemetry.stats import SegmentStats
 from service.text.translator import Limits, Translator
 
 _log = structlog.get_logger()

@@ -11,9 +11,9 @@ import grpc
 import structlog
 
 from dragoman.errors import DragomanError
-from service.telemetry.call_stats import CallStats
 from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
+from service.telemetry.stats import CallStats
 
 LogRequests = Literal["all", "errors", "none"]
 Metadata = Iterable[tuple[str, str | bytes]]

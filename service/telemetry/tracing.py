@@ -19,7 +19,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, format_trace_id, set
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from service.telemetry.access_log import Metadata
-from service.telemetry.call_stats import CallStats, Interval
+from service.telemetry.stats import CallStats, Interval
 from service.wire import SERVICE
 
 _TRACE_CONTEXT: Final = ("traceparent", "tracestate")

@@ -18,7 +18,7 @@ from service.options import Decoding, Priority, RequestOptions
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
 from service.telemetry.metrics import Metrics
-from service.telemetry.segment_stats import SegmentStats
+from service.telemetry.stats import SegmentStats
 from tests.unit.service.queue.conftest import Clock
 
 

@@ -4,7 +4,7 @@ from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, FinishReason
 from service.options import Decoding
 from service.telemetry.metrics import Metrics
-from service.telemetry.segment_stats import SegmentStats
+from service.telemetry.stats import SegmentStats
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -274,7 +275,10 @@ class DecayingRatio:
 
     def add(self, numerator: float, denominator: float) -> None:
         """Count an interval, over which the numerator is taken to be spread evenly."""
-        self._numerator, self._denominator = self._with(numerator, denominator)
+        kept = math.exp(-denominator / self._memory)
+        weight = self._memory * (1 - kept) / denominator if denominator else 1.0
+        self._numerator = self._numerator * kept + numerator * weight
+        self._denominator = self._denominator * kept + denominator * weight
 
     def value(self, more: float = 0.0) -> float | None:
         """Give the ratio; None where nothing was seen.
@@ -282,10 +286,8 @@ class DecayingRatio:
         Args:
             more: of the denominator, since the last interval, with nothing of the numerator.
         """
-        numerator, denominator = self._with(0.0, more) if more else (self._numerator, self._denominator)
-        return numerator / denominator if denominator else None
-
-    def _with(self, numerator: float, denominator: float) -> tuple[float, float]:
-        kept = math.exp(-denominator / self._memory)
-        weight = self._memory * (1 - kept) / denominator if denominator else 1.0
-        return self._numerator * kept + numerator * weight, self._denominator * kept + denominator * weight
+        if more:
+            later = copy(self)
+            later.add(0.0, more)
+            return later.value()
+        return self._numerator / self._denominator if self._denominator else None

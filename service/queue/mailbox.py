@@ -78,7 +78,6 @@ class Mailbox:
         self._workers: list[_Worker] = []  # those that were registered first are served first
         self._loop: asyncio.AbstractEventLoop | None = None
         self._unfinished = 0
-        self._idle = threading.Condition(self._lock)
         self._stopped = False
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -140,7 +139,7 @@ class Mailbox:
                     decode.end_early(now_s)
                     if self._segment_stats is not None:
                         self._segment_stats.enter([decode])
-                    self._forget(1)
+                    self._unfinished -= 1
             self.admission.watch(saturated=self._saturated)
 
     def close(self) -> None:
@@ -235,12 +234,7 @@ class Mailbox:
         finally:
             if finished:
                 with self._lock:
-                    self._forget(len(finished))
-
-    def wait_idle(self, timeout_s: float | None = None) -> bool:
-        """Block until everything submitted has ended; False if it has not in time."""
-        with self._lock:
-            return self._idle.wait_for(lambda: not self._unfinished, timeout_s)
+                    self._unfinished -= len(finished)
 
     @property
     def _saturated(self) -> bool:
@@ -257,8 +251,3 @@ class Mailbox:
         for worker, left in zip(self._workers, self._left(), strict=False):
             if left:
                 worker.arrived.notify()
-
-    def _forget(self, ended: int) -> None:
-        self._unfinished -= ended
-        if not self._unfinished:
-            self._idle.notify_all()

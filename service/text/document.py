@@ -166,7 +166,8 @@ class Document:
                     text = self._tokenizer.decode(decode.target_ids).strip()
                 else:
                     text = self._translate(front.part, decode)
-                    self._choose(front.part, decode, text)
+                    if self._alternatives is not None:
+                        self._choose(self._alternatives, front.part, decode, text)
                 self._count(front.segment)
                 self.weight -= front.weight
                 weight -= front.weight
@@ -286,14 +287,14 @@ class Document:
         restored = text if part.tags is None else part.tags.restore(text, alignment)
         return _Restored(restored, text, alignment, misses)
 
-    def _choose(self, part: Part, decode: Decode, text: str) -> None:
+    def _choose(self, alternatives: Alternatives, part: Part, decode: Decode, text: str) -> None:
         """Continue the alternatives with a segment; one that failed has none, and no text has any then."""
-        if self._alternatives is None or decode.error is not None:
+        if decode.error is not None:
             return
         first, *others = decode.best[: self._wanted]
         choices = [Choice(text, first)]
         choices += [Choice(self._restored(part, each.target_ids, each.attention).text, each) for each in others]
-        self._alternatives.add(choices)
+        alternatives.add(choices)
 
     def _count(self, segment: Segment) -> None:
         decode = segment.decode

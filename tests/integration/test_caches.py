@@ -24,6 +24,7 @@ from service.segment import Segment
 from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.engine_harness import OpenBatch, Trace, decode_alone
+from tests.idle import wait_idle
 from tests.synthetic import Synthetic
 
 REPOSITORY = Path(__file__).parents[2]
@@ -151,7 +152,7 @@ class Conversation:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await asyncio.gather(*map(self.call, callers))
-            assert await asyncio.to_thread(self.mailbox.wait_idle, PATIENCE_S)
+            assert await asyncio.to_thread(wait_idle, self.mailbox, PATIENCE_S)
             await asyncio.sleep(0)
             assert self.intake.unfinished == self.mailbox.unfinished == 0
             assert not faults

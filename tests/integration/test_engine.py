@@ -29,6 +29,7 @@ from service.runtime.host import DecoderStep, EncoderSession
 from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.engine_harness import OpenBatch, Trace, decode_alone
+from tests.idle import wait_idle
 from tests.synthetic import Synthetic
 from tests.terms import holds
 
@@ -486,7 +487,7 @@ class Conversation:
             async with asyncio.timeout(PATIENCE_S):
                 await asyncio.gather(*map(self._call, callers))
             self.mailbox.close()
-            assert await asyncio.to_thread(self.mailbox.wait_idle, PATIENCE_S)
+            assert await asyncio.to_thread(wait_idle, self.mailbox, PATIENCE_S)
             assert self.mailbox.unfinished == 0
             assert not faults
         finally:

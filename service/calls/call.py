@@ -15,8 +15,8 @@ from service.failures import told
 from service.options import RequestOptions
 from service.queue.intake import Intake
 from service.segment import Segment
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
-from service.telemetry.stats import CallStats
 from service.text.pair import Pair
 from service.text.result import TextResult
 

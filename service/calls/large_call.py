@@ -15,8 +15,8 @@ from service.calls.text_worker import Read, Result, Text, TextWorker
 from service.calls.window import Window
 from service.queue.admission import Reservation
 from service.segment import Segment
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
-from service.telemetry.stats import CallStats
 from service.text.document import Document
 
 # Segments of one call that wait or are decoded. It bounds the memory that a call takes, and what its end costs.

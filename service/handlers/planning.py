@@ -28,8 +28,8 @@ from service.registry.catalog import Catalog, ServedModel
 from service.registry.glossaries import Glossaries
 from service.registry.residency import Residency
 from service.settings import Settings
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
-from service.telemetry.stats import CallStats
 from service.text.detection import Guess
 from service.text.pair import Pair
 

@@ -26,9 +26,8 @@ from service.registry.residency import Residency
 from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
 from service.settings import Settings
-from service.telemetry.access_log import AccessLog
+from service.telemetry.access_log import AccessLog, CallStats
 from service.telemetry.metrics import Metrics
-from service.telemetry.stats import CallStats
 from service.text.detection import Guess
 from service.wire import Protocol
 

@@ -9,15 +9,17 @@ from itertools import accumulate
 from typing import Final
 
 from dragoman.errors import DragomanError, DrainingError
-from service.decode import Decode, notify
+from service.decode import Decode, FinishReason, notify
 from service.options import Priority
 from service.queue.admission import Admission
 from service.queue.admission_rules import QueueLimits
 from service.queue.fair_queue import FairQueue
-from service.telemetry.stats import SegmentStats
+from service.telemetry.metrics import ModelMetrics
 
 # Source tokens that keep a thread in the encoder for several decode steps.
 _LONG_RUN_TOKENS: Final = 96
+_WITHDRAWN: Final = (FinishReason.CANCELLED, FinishReason.DEADLINE)
+_FAILED: Final = "INTERNAL"
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +59,7 @@ class Mailbox:
     def __init__(
         self,
         limit_source_tokens: int,
-        segment_stats: SegmentStats | None = None,
+        metrics: ModelMetrics | None = None,
         *,
         limit_text_bytes: int | None = None,
         max_delay_s: float = 0.0,
@@ -66,11 +68,11 @@ class Mailbox:
 
         Args:
             limit_source_tokens: tokens that may wait of one client alone, see `admission_rules`.
-            segment_stats: of its own, where every end is entered once; None: nobody counts.
+            metrics: in which every end is entered once; None: nobody counts.
             limit_text_bytes: bytes of their texts that may wait, likewise; None: any.
             max_delay_s: that an interactive request may have to wait, by `precheck`; 0: any.
         """
-        self._segment_stats = segment_stats
+        self._ends = None if metrics is None else EndCounts(metrics)
         self._lock = threading.Lock()
         self.waiting = FairQueue()
         limits = QueueLimits(limit_source_tokens, limit_text_bytes, max_delay_s)
@@ -137,8 +139,8 @@ class Mailbox:
                 if decode in self.waiting:
                     self.waiting.remove(decode)
                     decode.end_early(now_s)
-                    if self._segment_stats is not None:
-                        self._segment_stats.enter([decode])
+                    if self._ends is not None:
+                        self._ends.enter([decode])
                     self._unfinished -= 1
             self.admission.watch(saturated=self._saturated)
 
@@ -221,8 +223,8 @@ class Mailbox:
         if finished:
             with self._lock:  # counted first: an answer is in the metrics when its caller has it
                 self.admission.note_ends(finished)
-                if self._segment_stats is not None:
-                    self._segment_stats.enter(finished)
+                if self._ends is not None:
+                    self._ends.enter(finished)
         try:
             if self._loop is None:
                 notify(progressed)
@@ -251,3 +253,37 @@ class Mailbox:
         for worker, left in zip(self._workers, self._left(), strict=False):
             if left:
                 worker.arrived.notify()
+
+
+class EndCounts:
+    """Counts how decodes ended: by reason, by length, and the tokens that withdrawn ones did not need."""
+
+    def __init__(self, metrics: ModelMetrics) -> None:
+        self._metrics = metrics
+        self._ended = {reason: metrics.segments_total[reason.name] for reason in FinishReason}
+        self._failed = metrics.segments_total[_FAILED]
+        self._source_tokens = self._target_tokens = 0  # of those that the model ended
+
+    def enter(self, decodes: Iterable[Decode]) -> None:
+        """Count decodes that have ended."""
+        for decode in decodes:
+            if decode.finish_reason is None:
+                self._failed.inc()
+                continue
+            self._ended[decode.finish_reason].inc()
+            if decode.finish_reason in _WITHDRAWN:
+                self._metrics.cancelled_tokens_saved_total.inc(self._expected_rest(decode))
+                continue
+            if decode.slots > 1:
+                self._metrics.searched_segments_total.inc()
+            source_tokens = len(decode.source_ids)
+            self._metrics.length_ratio.observe(len(decode.target_ids) / max(source_tokens - 1, 1))
+            if decode.finish_reason is FinishReason.EOS:
+                self._source_tokens += source_tokens
+                self._target_tokens += len(decode.target_ids)
+
+    def _expected_rest(self, decode: Decode) -> float:
+        """Estimate how many tokens one would still have got, if it were like those before it."""
+        ratio = self._target_tokens / self._source_tokens if self._source_tokens else 1.0
+        expected = min(ratio * len(decode.source_ids), decode.max_target_tokens)
+        return max(0.0, expected - len(decode.target_ids))

@@ -10,8 +10,8 @@ from service.decode import Decode, FinishReason
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.queue.mailbox import Mailbox
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
-from service.telemetry.stats import CallStats
 
 PATIENCE_S = 120
 

@@ -13,8 +13,8 @@ from service.options import RequestOptions
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.settings import Settings
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
-from service.telemetry.stats import CallStats
 from tests.unit.service.calls.played_texts import CharacterTranslator
 
 Kind = TypeVar("Kind", bound=Call)

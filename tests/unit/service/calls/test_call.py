@@ -10,8 +10,8 @@ from service.decode import FinishReason
 from service.options import RequestOptions
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
-from service.telemetry.stats import CallStats
 from service.text.result import TextResult
 from tests.unit.service.calls.played_calls import bound, call_of, fail_one, finish
 from tests.unit.service.calls.played_texts import CharacterTranslator

@@ -5,10 +5,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.errors import QueueFullError
-from service.telemetry.access_log import AccessLog, LogRequests, Metadata
+from service.telemetry.access_log import AccessLog, CallStats, LogRequests, Metadata
 from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
-from service.telemetry.stats import CallStats
 from service.wire import Protocol
 
 FINE, BAD = CallStats("ListModels"), CallStats("TranslateText", code=grpc.StatusCode.INTERNAL, reason="INTERNAL")

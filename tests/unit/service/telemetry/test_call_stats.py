@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from service.decode import Decode, FinishReason
 from service.segment import Origin, Segment
-from service.telemetry.stats import CallStats, Interval
+from service.telemetry.access_log import CallStats, Interval
 
 times = st.floats(0, 1e6)
 

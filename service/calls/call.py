@@ -237,19 +237,15 @@ class Call:
             first_s, since_s = segment.decode.first_token_s, segment.submitted_s
             if first_s is not None and since_s is not None:
                 self._metrics.time_to_first_token_seconds.observe(max(0.0, first_s - since_s))  # it may be shared
-            if (error := segment.decode.error) is not None:
-                self._note_failed(number, error)
+            error = segment.decode.error
+            if isinstance(error, TextFailedError):
+                self._fail_text(number, error)
+            elif error is not None:
+                self._end_with(error)
             if text.read and not text.unfinished:
                 self._finished.add(number)
         if not (self._unread or self._unfinished) or segment.options.wants_deltas or self._error:
             self._wake_up.set()
-
-    def _note_failed(self, number: int, error: DragomanError) -> None:
-        """Note that a segment of a text has failed."""
-        if isinstance(error, TextFailedError):
-            self._fail_text(number, error)
-        else:
-            self._end_with(error)
 
     def _fail_text(self, number: int, error: DragomanError) -> None:
         """Put an error in the place of a text, or end the call with it where all or nothing is wanted."""

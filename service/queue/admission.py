@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -46,17 +46,21 @@ class Admission:
     Calls ask from any thread; the owner of the queue, which tells what becomes of decodes, holds the lock.
     """
 
-    def __init__(self, limits: QueueLimits, waiting: FairQueue, lock: threading.Lock) -> None:
+    def __init__(
+        self, limits: QueueLimits, waiting: FairQueue, lock: threading.Lock, is_saturated: Callable[[], bool]
+    ) -> None:
         """Begin with nothing known.
 
         Args:
             waiting: the queue.
+            is_saturated: tells whether the engine has all that it can take; under the lock.
         """
         self._limits = limits
         self._reservations: set[Reservation] = set()
         self._refusal: DragomanError | None = None
         self._waiting = waiting
         self._lock = lock
+        self._is_saturated = is_saturated
         self._running = 0  # taken and not ended
         self._running_tokens = 0  # of these, in source tokens
         self._throughput = Throughput()
@@ -147,16 +151,11 @@ class Admission:
         if text_bytes := sum([decode.text_bytes for decode in decodes]):
             self._tokens_per_byte.add(sum([decode.tokens for decode in decodes]), text_bytes)
 
-    def note_taken(self, decodes: Sequence[Decode], *, saturated: bool) -> None:
-        """Count decodes that have left the queue to run; under the lock.
-
-        Args:
-            decodes: that were taken.
-            saturated: whether the engine has all that it can take.
-        """
+    def note_taken(self, decodes: Sequence[Decode]) -> None:
+        """Count decodes that have left the queue to run; under the lock."""
         self._running += len(decodes)
         self._running_tokens += sum([decode.cost for decode in decodes])
-        self.watch(saturated=saturated)
+        self.watch()
 
     def note_ends(self, decodes: Sequence[Decode]) -> None:
         """Count decodes that ran, and have ended; under the lock."""
@@ -165,9 +164,9 @@ class Admission:
         self._running_tokens -= tokens
         self._throughput.finish(tokens, time.monotonic())
 
-    def watch(self, *, saturated: bool) -> None:
+    def watch(self) -> None:
         """Measure how fast the engine is, while it has all that it can take and more waits; under the lock."""
-        busy = saturated and self._waiting.slots > 0
+        busy = self._waiting.slots > 0 and self._is_saturated()
         if busy is not self._throughput.runs:
             now_s = time.monotonic()
             if busy:

@@ -54,6 +54,7 @@ class Mailbox:
     Attributes:
         admission: who is let in.
         waiting: the decodes; other threads only look at it.
+        unfinished: decodes submitted that have not ended.
     """
 
     def __init__(
@@ -76,10 +77,10 @@ class Mailbox:
         self._lock = threading.Lock()
         self.waiting = FairQueue()
         limits = QueueLimits(limit_source_tokens, limit_text_bytes, max_delay_s)
-        self.admission = Admission(limits, self.waiting, self._lock)
+        self.admission = Admission(limits, self.waiting, self._lock, self.is_saturated)
         self._workers: list[_Worker] = []  # those that were registered first are served first
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._unfinished = 0
+        self.unfinished = 0
         self._stopped = False
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -100,11 +101,6 @@ class Mailbox:
         """Count the source tokens of the decodes that wait at one priority."""
         return self.waiting.source_tokens_of(priority)
 
-    @property
-    def unfinished(self) -> int:
-        """Decodes submitted that have not ended."""
-        return self._unfinished
-
     def submit(self, decodes: Sequence[Decode], *, let_in: bool = False, again: bool = False) -> None:
         """Queue all decodes, or none.
 
@@ -122,7 +118,7 @@ class Mailbox:
             for decode in decodes:
                 decode.submitted_s = now_s
             self.waiting.push(decodes)
-            self._unfinished += len(decodes)
+            self.unfinished += len(decodes)
             self._wake()
 
     def promote(self, decode: Decode, client: str, priority: Priority) -> None:
@@ -141,8 +137,8 @@ class Mailbox:
                     decode.end_early(now_s)
                     if self._ends is not None:
                         self._ends.enter([decode])
-                    self._unfinished -= 1
-            self.admission.watch(saturated=self._saturated)
+                    self.unfinished -= 1
+            self.admission.watch()
 
     def close(self) -> None:
         """Refuse whatever comes from now on; what was submitted goes on."""
@@ -161,7 +157,7 @@ class Mailbox:
         with self._lock:
             self.admission.close(error)
             failed = self.waiting.clear()
-            self.admission.note_taken(failed, saturated=self._saturated)
+            self.admission.note_taken(failed)
         for decode in failed:
             decode.fail(error, time.monotonic())
         self.deliver(failed)
@@ -204,7 +200,7 @@ class Mailbox:
             offered = min(room, max(share, demand), left)
             taken = self.waiting.take(offered, source_tokens, room=room)
             own.note_taken(taken, offered, room)
-            self.admission.note_taken(taken, saturated=self._saturated)
+            self.admission.note_taken(taken)
             self._wake()
             return taken
 
@@ -212,8 +208,12 @@ class Mailbox:
         """Take at most `count` decodes, one each of clients of whom a thread, which holds `held`, has none."""
         with self._lock:
             taken = self.waiting.take_new(count, held)
-            self.admission.note_taken(taken, saturated=self._saturated)
+            self.admission.note_taken(taken)
             return taken
+
+    def is_saturated(self) -> bool:
+        """Tell whether each worker got at its last step all that it can take; under the lock."""
+        return False not in [worker.filled for worker in self._workers]
 
     def deliver(self, progressed: Sequence[Decode]) -> None:
         """Tell the callers that wait for these decodes, with one wake-up of the event loop for all."""
@@ -236,12 +236,7 @@ class Mailbox:
         finally:
             if finished:
                 with self._lock:
-                    self._unfinished -= len(finished)
-
-    @property
-    def _saturated(self) -> bool:
-        """Whether each worker got at its last step all that it can take."""
-        return False not in [worker.filled for worker in self._workers]
+                    self.unfinished -= len(finished)
 
     def _left(self) -> list[int]:
         """Count for each worker the slots of what waits beyond the demand of those before it."""

@@ -119,30 +119,30 @@ class TranslationHandlers:
             raise error
         raise AssertionError("the error was raised")
 
-    async def translate(self, request: pb.TranslateTextRequest, context: CallContext) -> pb.TranslateTextResponse:
-        """Translate all texts and answer once."""
-        with self._opened("TranslateText", context, request.request_id) as record:
-            return await self._translated(request, context, record)
-
-    async def translate_or_return(
-        self, request: pb.TranslateTextRequest, context: CallContext
+    async def translate(
+        self, request: pb.TranslateTextRequest, context: CallContext, *, or_return: bool = False
     ) -> pb.TranslateTextResponse:
-        """Translate all texts, for protocols whose clients expect each back; see `untranslated.py`.
+        """Translate all texts and answer once.
 
-        Returns:
-            A translation of each text; of one that is in the target language already, the text itself.
-
-        Raises:
-            DragomanError: why there is no answer, or no translation of a text.
+        Args:
+            or_return: for protocols whose clients expect each text back, see `untranslated.py`: one that is in the
+                target language already is its own translation, and the error of any other is that of the call.
         """
-        with self._opened("TranslateText", context, request.request_id) as record:
-            if says_target(request):
+        with self._opened("TranslateText", context, request.request_id) as record, ExitStack() as held:
+            if or_return and says_target(request):
                 texts = self._untranslated(request, record)
-            else:
-                answer = await self._translated(request, context, record)
+                return pb.TranslateTextResponse(translations=texts, request_id=record.request_id)
+            plan, call = await self._planner.translation(request, context, record, held)
+            async with self._gate.limited(context), call:
+                await call.add(request.contents)
+                results = await call.done()
+            translated = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)
+            answer = whole(translated, self._settings.max_answer_bytes)
+            if or_return:
                 record.failed_texts = 0  # none has an error of its own in the answer
                 texts = texts_of(request, answer)
-            return pb.TranslateTextResponse(translations=texts, request_id=record.request_id)
+                return pb.TranslateTextResponse(translations=texts, request_id=record.request_id)
+            return answer
 
     async def stream(
         self, request: pb.TranslateTextRequest, context: CallContext
@@ -282,18 +282,6 @@ class TranslationHandlers:
                 raise failure
             finally:
                 del failure  # else it and this frame would keep each other
-
-    async def _translated(
-        self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats
-    ) -> pb.TranslateTextResponse:
-        """Translate all texts of a call that is open; the errors are those of :meth:`translate`."""
-        with ExitStack() as held:
-            plan, call = await self._planner.translation(request, context, record, held)
-            async with self._gate.limited(context), call:
-                await call.add(request.contents)
-                results = await call.done()
-        answer = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)
-        return whole(answer, self._settings.max_answer_bytes)
 
     def _untranslated(self, request: pb.TranslateTextRequest, record: CallStats) -> list[pb.TranslatedText]:
         """Give back the texts of a call that is open, within the limits of any call."""

@@ -25,7 +25,8 @@ from service.engine.runner import Runner
 from service.options import SCORING, Decoding, Sampling
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceEncoder, DeviceStep
-from service.runtime.host import DecoderStep, EncoderSession
+from service.runtime.host import EncoderSession
+from service.runtime.slots import DecoderStep
 from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.engine_harness import OpenBatch, Trace, decode_alone

@@ -23,7 +23,8 @@ from service.engine.search import Search
 from service.options import Decoding, Priority, Sampling
 from service.queue.fair_queue import BULK_SHARE
 from service.queue.mailbox import Mailbox
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.host import DecoderSession, EncoderSession
+from service.runtime.slots import DecoderStep
 from service.telemetry.metrics import Metrics
 from tests.engine_harness import OpenBatch
 from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic

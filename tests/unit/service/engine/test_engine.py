@@ -14,7 +14,7 @@ from dragoman.errors import BundleError, InternalError
 from service.decode import Decode, FinishReason
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
-from service.runtime.host import DecoderStep
+from service.runtime.slots import DecoderStep
 from service.telemetry.metrics import Metrics
 from tests.idle import wait_idle
 from tests.synthetic import Synthetic

@@ -14,7 +14,7 @@ from service.engine.graphs import open_graphs
 from service.engine.offline import OfflineEngine, drive
 from service.engine.runner import Runner
 from service.options import Decoding
-from service.runtime.host import DecoderStep
+from service.runtime.slots import DecoderStep
 from tests.engine_harness import PlantedError, fail_encoder
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
 

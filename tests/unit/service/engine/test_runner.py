@@ -11,7 +11,7 @@ from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
 from service.engine.step import Asked, Copy, Force, Fork, Move
 from service.runtime.device import DeviceStep
-from service.runtime.host import DecoderStep
+from service.runtime.slots import DecoderStep
 from tests.engine_harness import PlantedError, fail_encoder
 from tests.synthetic import Synthetic
 

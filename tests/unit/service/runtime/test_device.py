@@ -17,9 +17,9 @@ from dragoman.bundle import Bundle
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.runtime.device import DeviceDecoder, DeviceEncoder, DeviceSlots, DeviceStep
 from service.runtime.device_memory import Buffer, DeviceMemory
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.host import DecoderSession, EncoderSession
 from service.runtime.sessions import DEVICE_LOCK
-from service.runtime.slots import SlotTable
+from service.runtime.slots import DecoderStep, SlotTable
 from service.telemetry.metrics import Metrics
 from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
 

@@ -8,7 +8,6 @@ from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
 from service.decode import Decode, DecodeStatus
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
-from service.engine.invariants import Snapshot
 from service.engine.micro_batches import RUN_TOKENS
 from service.engine.runner import Runner, encode
 from service.engine.scheduler import end_early
@@ -41,7 +40,6 @@ class DecodeBatch:
             mailbox: where segments come from.
         """
         self.runner = runner
-        self._target_capacity = manifest.target_capacity
         self._memories = CachingEncoder(runner.encode, cache, metrics, manifest.unknown_id)
         self._mailbox = mailbox
         self._metrics = metrics
@@ -104,19 +102,6 @@ class DecodeBatch:
         """Take its slots out of the metrics; it runs no more."""
         self._metrics.slots.dec(self.runner.slots)
         self._metrics.kv_cache_bytes.dec(self.runner.table.cache_bytes)
-
-    def snapshot(self) -> Snapshot:
-        """Copy the state for `invariants.violations`."""
-        rows = self._scheduler.active
-        lengths, memory_lengths = self.runner.table.lengths_of(len(rows))
-        return Snapshot(
-            active=[row.decode for row in rows],
-            slots=self.runner.slots,
-            lengths=lengths,
-            decoded=[row.ids_in(slot) for slot, row in enumerate(rows)],
-            memory_lengths=memory_lengths,
-            target_capacity=self._target_capacity,
-        )
 
     def fail(self, error: DragomanError) -> None:
         """End every segment that this batch holds with an error."""

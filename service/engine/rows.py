@@ -4,7 +4,7 @@ A segment that is searched with a beam takes several slots, see `service.engine.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
@@ -54,10 +54,6 @@ class Greedy(Row):
             decode.attention.append(attention)
         if decode.wants_deltas:
             step.progressed.append(decode)
-
-    def ids_in(self, slot: int) -> Sequence[int]:
-        """List its tokens."""
-        return self.decode.target_ids
 
 
 @dataclass(eq=False)
@@ -166,10 +162,6 @@ class Forced(Row):
     def move(self, source: int, target: int) -> None:
         """Tell the other row."""
         self.row.move(source, target)
-
-    def ids_in(self, slot: int) -> Sequence[int]:
-        """Ask the other row."""
-        return self.row.ids_in(slot)
 
 
 def new_row(decode: Decode, slot: int, eos_id: int) -> Row:

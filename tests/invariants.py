@@ -38,7 +38,7 @@ def snapshot_of(batch: DecodeBatch) -> Snapshot:
     """Copy the state of a batch."""
     rows, table = batch.runner.scheduler.active, batch.runner.table
     assert isinstance(table, SlotTable | DeviceSlots)
-    lengths, memory_lengths = table.lengths_of(len(rows))
+    lengths, memory_lengths = lengths_of(table, len(rows))
     return Snapshot(
         active=[row.decode for row in rows],
         slots=batch.runner.slots,
@@ -47,6 +47,12 @@ def snapshot_of(batch: DecodeBatch) -> Snapshot:
         memory_lengths=memory_lengths,
         target_capacity=int(table.target_capacity),
     )
+
+
+def lengths_of(table: SlotTable | DeviceSlots, slots: int) -> tuple[list[int], list[int]]:
+    """Count tokens in the cache and source tokens, of each of the first slots."""
+    rows = table.rows_of[:slots] if isinstance(table, DeviceSlots) else slice(slots)
+    return table.rows.lengths[rows].tolist(), table.rows.memory_lengths[rows].tolist()
 
 
 def ids_in(row: Row, slot: int) -> Sequence[int]:

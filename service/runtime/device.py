@@ -208,10 +208,6 @@ class DeviceSlots:
         self._stale |= self.divided  # rows without a segment were left out
         self.divided = False
 
-    def lengths_of(self, slots: int) -> tuple[list[int], list[int]]:
-        """Count tokens in the cache and source tokens, of each of the first slots."""
-        return self.rows.lengths_of(self.rows_of[:slots])
-
     def move(self, source: int, target: int) -> None:
         """Give a slot the row of another, and that the row of the slot, whose segment has left."""
         self.rows_of[[source, target]] = self.rows_of[[target, source]]

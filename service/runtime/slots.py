@@ -83,10 +83,6 @@ class RowState:
         for values in (self.ids, self.lengths, self.memory_lengths):
             values[target] = values[source]
 
-    def lengths_of(self, rows: slice | NDArray[np.int64]) -> tuple[list[int], list[int]]:
-        """Count tokens in the cache and source tokens, of each of some rows."""
-        return self.lengths[rows].tolist(), self.memory_lengths[rows].tolist()
-
 
 class SlotTable:
     """Buffers of fixed capacity whose first rows are the active slots: the row of a slot has its number.
@@ -155,10 +151,6 @@ class SlotTable:
         """Make a step of the first slots valid."""
         self.rows.commit(slice(slots))
         self.turn = self._last_turn - self.turn
-
-    def lengths_of(self, slots: int) -> tuple[list[int], list[int]]:
-        """Count tokens in the cache and source tokens, of each of the first slots."""
-        return self.rows.lengths_of(slice(slots))
 
     def move(self, source: int, target: int) -> None:
         """Copy what is valid of one row over another."""

@@ -13,6 +13,7 @@ from service.engine.step import Asked, Copy, Force, Fork, Move
 from service.runtime.device import DeviceStep
 from service.runtime.slots import DecoderStep
 from tests.engine_harness import PlantedError, fail_encoder
+from tests.invariants import lengths_of
 from tests.synthetic import Synthetic
 
 pytestmark = pytest.mark.torch
@@ -43,7 +44,7 @@ def test_what_leaves_and_comes_changes_nothing_for_the_others(make: Callable[[in
     admit(runner, SOURCES)
     seen = [runner.run(3) for _ in range(2)]
     runner.apply([Move(2, 0)])  # the last takes the place of the first
-    assert runner.table.lengths_of(2) == ([2, 2], [len(SOURCES[2]), len(SOURCES[1])])
+    assert lengths_of(runner.table, 2) == ([2, 2], [len(SOURCES[2]), len(SOURCES[1])])
     [memory] = runner.encode(SOURCES[:1])
     runner.fill(2, Decode(SOURCES[0], 9), memory)
     later = [runner.run(3) for _ in range(2)]
@@ -88,7 +89,7 @@ def test_a_decoder_that_fails_on_everything_changes_nothing(
             patch.setattr(kind, "run", fail)
         with capture_logs(), pytest.raises(PlantedError):
             runner.run(2)
-    assert runner.table.lengths_of(2)[0] == [0, 0]
+    assert lengths_of(runner.table, 2)[0] == [0, 0]
 
 
 def test_a_fork_goes_on_as_the_slot_it_was_made_of_and_a_copy_becomes_one(make: Callable[[int], Runner]) -> None:

@@ -162,7 +162,7 @@ def test_a_commit_is_of_some_rows_wherever_they_are() -> None:
     assert rows.ids.tolist() == [START, 5, START, 7]
     rows.commit(slice(2))
     assert rows.ids.tolist() == [4, 5, START, 7]
-    assert rows.lengths_of(np.array([3, 1, 0])) == ([1, 2, 1], [1, 1, 1])
+    assert rows.lengths.tolist() == [1, 2, 0, 1]
 
 
 def test_a_copied_row_looks_the_same() -> None:
@@ -171,4 +171,4 @@ def test_a_copied_row_looks_the_same() -> None:
     rows.next_ids[0] = 8
     rows.commit(slice(1))
     rows.copy(0, 3)
-    assert (rows.ids[3], rows.lengths_of(np.array([3]))) == (8, ([1], [5]))
+    assert (rows.ids[3], rows.lengths[3], rows.memory_lengths[3]) == (8, 1, 5)

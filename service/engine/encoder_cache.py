@@ -42,7 +42,7 @@ class EncoderMemoryCache:
         Args:
             limit_bytes: what it may hold, keys and books counted; 0: nothing is looked up or kept.
         """
-        self._store: LruStore[bytes, EncoderMemory] = LruStore(limit_bytes)
+        self._store: LruStore[bytes, EncoderMemory] = LruStore(limit_bytes, metrics.encoder_memory_cache_bytes.inc)
         self._lock = threading.Lock()
         self._metrics = metrics
         self.in_use: Final = limit_bytes > 0
@@ -67,18 +67,14 @@ class EncoderMemoryCache:
         copies = {key: memory._replace(values=_frozen_copy(memory.values)) for key, memory in memories.items()}
         evictions = 0
         with self._lock:
-            before_bytes = self._store.size_bytes
             for key, memory in copies.items():
                 evictions += self._store.put(key, memory, memory.values.nbytes + len(key) + _ENTRY_BYTES)
-            grown_bytes = self._store.size_bytes - before_bytes
-        self._metrics.encoder_memory_cache_bytes.inc(grown_bytes)
         self._metrics.encoder_memory_cache_evictions_total.inc(evictions)
 
     def clear(self) -> None:
         """Forget all."""
         with self._lock:
-            forgotten, self._store = self._store, LruStore(self._store.limit_bytes)
-        self._metrics.encoder_memory_cache_bytes.dec(forgotten.size_bytes)
+            self._store.clear()
 
 
 class CachingEncoder:

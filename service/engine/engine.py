@@ -35,7 +35,6 @@ class Engine:
         encoder_cache_bytes: int = 0,
         patience_s: float | None = None,
         run_threads: int = 1,
-        resident: bool = False,
         shortlist: bool = True,
         graphs: Graphs | None = None,
     ) -> None:
@@ -50,7 +49,6 @@ class Engine:
             encoder_cache_bytes: of encoder memories that are kept for sources that come again.
             patience_s: how long `stop` waits for a thread, before it leaves it behind in its step; None: for ever.
             run_threads: as for `service.runtime.sessions.open_session`.
-            resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
             shortlist: as for `service.engine.graphs.open_graphs`.
             graphs: of the bundle, where they are open already; closed with the engine.
 
@@ -60,9 +58,7 @@ class Engine:
         self._mailbox = mailbox
         self._patience_s = patience_s
         own_metrics = metrics.of(bundle.manifest.name)
-        self._graphs = graphs or open_graphs(
-            bundle, device, run_threads=run_threads, resident=resident, shortlist=shortlist
-        )
+        self._graphs = graphs or open_graphs(bundle, device, run_threads=run_threads, shortlist=shortlist)
         runners = open_runners(
             bundle,
             self._graphs,

@@ -111,7 +111,7 @@ class ResultCache(LruStore[Key, Result]):
         Args:
             limit_bytes: what the results may take, keys and books counted; 0: none is kept.
         """
-        super().__init__(limit_bytes)
+        super().__init__(limit_bytes, metrics.result_cache_bytes.inc)
         self._metrics = metrics
 
     def keep(self, key: Key, decode: Decode) -> None:
@@ -119,9 +119,7 @@ class ResultCache(LruStore[Key, Result]):
         if decode.finish_reason not in _LASTING or key.decoding.sampling is not None:
             return
         result = Result.of(decode)
-        before_bytes = self.size_bytes
         self.put(key, result, size_bytes(key, result))
-        self._metrics.result_cache_bytes.inc(self.size_bytes - before_bytes)
 
     def count(self, hits: Sequence[Result], missed: Sequence[Key]) -> None:
         """Enter lookups in the metrics."""
@@ -132,11 +130,6 @@ class ResultCache(LruStore[Key, Result]):
         misses = sum([key.decoding.sampling is None for key in missed]) if self.limit_bytes else 0
         if misses:
             self._metrics.result_cache_misses_total.inc(misses)
-
-    def clear(self) -> None:
-        """Forget all results."""
-        self._metrics.result_cache_bytes.dec(self.size_bytes)
-        super().clear()
 
 
 def size_bytes(key: Key, result: Result) -> int:

@@ -444,9 +444,8 @@ def test_a_poisonous_segment_fails_alone(subject, plan: Plan, poison: dict[int, 
 
 
 def make_engine(subject: Subject, mailbox: Mailbox, threads: int, slots: int) -> Engine:
-    return Engine(
-        subject.bundle, mailbox, Metrics(), device="cpu", threads=threads, slots=slots, resident=subject.resident
-    )
+    graphs = open_graphs(subject.bundle, "cpu", resident=subject.resident)
+    return Engine(subject.bundle, mailbox, Metrics(), device="cpu", threads=threads, slots=slots, graphs=graphs)
 
 
 class Caller(NamedTuple):

@@ -17,6 +17,7 @@ from model.importing.run import import_folder
 from model.layout import languages
 from service.decode import Decode
 from service.engine.engine import Engine
+from service.engine.graphs import open_graphs
 from service.engine.offline import OfflineEngine
 from service.queue.mailbox import Mailbox
 from service.registry.self_check import check
@@ -116,7 +117,8 @@ def test_the_engine_gives_the_ids_of_generate(exported: Exported) -> None:
 @pytest.mark.parametrize("resident", [False, True])
 def test_every_bit_is_the_same_in_company(exported: Exported, precision: Precision, resident: bool) -> None:
     bundle = exported(precision)
-    engine = Engine(bundle, Mailbox(1000), Metrics(), device="cpu", threads=2, slots=8, resident=resident)
+    graphs = open_graphs(bundle, "cpu", resident=resident)
+    engine = Engine(bundle, Mailbox(1000), Metrics(), device="cpu", threads=2, slots=8, graphs=graphs)
     check(engine, bundle.manifest, ROWS)
 
 

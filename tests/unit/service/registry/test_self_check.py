@@ -11,6 +11,7 @@ from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
 from service.decode import Decode
 from service.engine.engine import Engine
+from service.engine.graphs import open_graphs
 from service.queue.mailbox import Mailbox
 from service.registry.self_check import BEAM_SIZE, LENGTHS, Decoded, Golden, _decode, check, golden_sources
 from service.runtime.device import DeviceStep
@@ -283,7 +284,8 @@ def test_buffers_that_a_gpu_would_have_are_checked_on_the_threads_that_run(
     prepare, run = DeviceStep.prepare, DeviceStep.run
     monkeypatch.setattr(DeviceStep, "prepare", lambda step: [prepared.append(threading.get_ident()), prepare(step)][1])
     mailbox = Mailbox(1000)
-    engine = Engine(fp32.bundle, mailbox, Metrics(), device="cpu", threads=2, slots=4, resident=True)
+    graphs = open_graphs(fp32.bundle, "cpu", resident=True)
+    engine = Engine(fp32.bundle, mailbox, Metrics(), device="cpu", threads=2, slots=4, graphs=graphs)
     check(engine, fp32.bundle.manifest, VOCABULARY)
     ran: set[int] = set()
     monkeypatch.setattr(DeviceStep, "run", lambda step, *rows: [ran.add(threading.get_ident()), run(step, *rows)][1])

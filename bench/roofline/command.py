@@ -32,9 +32,9 @@ from bench.roofline.costs import Array, Cost, Keys, Peak, cost
 from bench.roofline.peaks import measure_peaks
 from bench.sentences import Sentences, random_sentences
 from dragoman.bundle import DECODER, ENCODER, Bundle
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.host import DecoderSession, EncoderSession
 from service.runtime.sessions import open_graph
-from service.runtime.slots import SlotTable
+from service.runtime.slots import DecoderStep, SlotTable
 
 _GROUPS: Final = {"products": "products", "attentions": "attentions", "other": "other operators"}
 WARM_UP_ROUNDS: Final = 2  # do not count
@@ -166,7 +166,7 @@ def profile_decoder(bundle: Bundle, shape: Shape, folder: Path) -> Profile:
     # The whole output layer, whether there is a shortlist or not: its candidates are another graph.
     plain, profiled = (DecoderSession(bundle, shortlist=False) for _ in range(2))
     profiled.session = session = open_graph(bundle, DECODER, profile=folder / "decoder")
-    steps = [DecoderStep(each, slots) for each in (plain, profiled)]
+    steps = [DecoderStep(each.session, each.search, slots) for each in (plain, profiled)]
 
     def a_round(step: DecoderStep) -> list[float]:
         """Decode all rows from their start."""

@@ -12,11 +12,10 @@ from dragoman.bundle import Bundle, Manifest
 from plugins.gpu.device import DeviceDecoder, DeviceEncoder
 from service.decode import Decode, raise_first
 from service.engine.batch import DecodeBatch
-from service.engine.decode_step import Watch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import open_graphs
 from service.engine.offline import drive
-from service.engine.runner import Runner
+from service.engine.runner import Runner, Watch
 from service.queue.mailbox import Mailbox
 from service.runtime.interfaces import Decoder, Encoder
 from service.telemetry.metrics import Metrics
@@ -86,7 +85,6 @@ class Batch:
         self._runner = Runner(manifest, graphs.encoder, graphs.decoder, slots)
         cache = EncoderMemoryCache(cache_bytes, metrics)
         self._batch = DecodeBatch(manifest, self._runner, cache, self._mailbox, metrics)
-        self._eos_id = manifest.eos_id
 
     @property
     def active(self) -> int:
@@ -114,7 +112,7 @@ class Batch:
     def decode_watched(self, sentences: Sentences, watch: Watch) -> list[list[int]]:
         """Decode as `decode`, while `watch` sees the logits of each sentence after each step."""
         decodes = sentences.decodes()
-        drive(self._runner, self._eos_id, [decodes], watch)
+        drive(self._runner, [decodes], watch)
         return [decode.target_ids for decode in decodes]
 
     @property

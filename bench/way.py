@@ -38,7 +38,7 @@ _STEPS: Final = (2, 4)  # limits of target tokens, below the length of each tran
 _INLINED: Final = ("<listcomp>", "<dictcomp>", "<setcomp>")
 _LOG_THREAD: Final = "log"
 _IDLE_S: Final = 1.0  # longer than any period of the server's own work
-_QUIET_S: Final = 0.02  # after an answer: the engine's thread is back in its wait
+_QUIET_S: Final = 0.1  # after an answer: the engine's thread is back in its wait, on a busy machine too
 _TIMEOUT_S: Final = 60.0
 
 _Place = tuple[str, str]  # a file below the root, and the name of a function in it

@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,6 +227,24 @@ class Decode:
     def fail_alone(self, now_s: float) -> None:
         """End it because a graph fails on it, and on it alone."""
         self.fail(TextFailedError("the engine fails on this text"), now_s)
+
+
+def notify(news: Iterable[Any]) -> None:
+    """Call `on_progress` of all decodes, or of all segments, but of those that were cancelled.
+
+    Raises:
+        Exception: what the last of them raised that failed.
+    """
+    failure: Exception | None = None
+    for each in news:
+        if each.cancel_requested:
+            continue
+        try:
+            each.on_progress(each)
+        except Exception as error:  # one caller's fault must not keep the news from the others
+            failure = error
+    if failure is not None:
+        raise failure
 
 
 def raise_first(decodes: Iterable[Decode]) -> None:

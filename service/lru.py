@@ -1,6 +1,7 @@
 """Values under keys, bounded in bytes, the least recently used forgotten first; has no lock of its own."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -8,11 +9,16 @@ V = TypeVar("V")
 
 
 class LruStore(Generic[K, V]):
-    """A dictionary that never holds more bytes than its limit; how many a value takes, its owner says."""
+    """A dictionary that never holds more bytes than its limit; how many a value takes, its owner says.
 
-    def __init__(self, limit_bytes: int) -> None:
+    Args:
+        grown: told by how many bytes it has grown; by less than none, where it has shrunk.
+    """
+
+    def __init__(self, limit_bytes: int, grown: Callable[[int], None]) -> None:
         self.limit_bytes = limit_bytes
         self.size_bytes = 0
+        self._grown = grown
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -29,6 +35,7 @@ class LruStore(Generic[K, V]):
     def clear(self) -> None:
         """Forget all values."""
         self._entries.clear()
+        self._grown(-self.size_bytes)
         self.size_bytes = 0
 
     def put(self, key: K, value: V, size_bytes: int) -> int:
@@ -37,15 +44,15 @@ class LruStore(Generic[K, V]):
         Returns:
             How many others had to go.
         """
+        before_bytes, evicted = self.size_bytes, 0
         _, old_bytes = self._entries.pop(key, (None, 0))
         self.size_bytes -= old_bytes
-        if size_bytes > self.limit_bytes:
-            return 0
-        self._entries[key] = value, size_bytes
-        self.size_bytes += size_bytes
-        evicted = 0
+        if size_bytes <= self.limit_bytes:
+            self._entries[key] = value, size_bytes
+            self.size_bytes += size_bytes
         while self.size_bytes > self.limit_bytes:
             _, (_, old_bytes) = self._entries.popitem(last=False)
             self.size_bytes -= old_bytes
             evicted += 1
+        self._grown(self.size_bytes - before_bytes)
         return evicted

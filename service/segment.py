@@ -4,7 +4,7 @@ import dataclasses
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from service.decode import Decode, DecodeStatus
 from service.options import RequestOptions
@@ -18,22 +18,6 @@ class Origin(enum.Enum):
     COALESCED = "the decode of an identical segment was shared"
 
 
-class Times(NamedTuple):
-    """When a segment came so far; None: it has not yet.
-
-    Attributes:
-        admitted_s: when an engine thread took it.
-        encoded_s: when its encoder memory was there.
-        first_token_s: when its first token was decoded.
-        finished_s: when it ended.
-    """
-
-    admitted_s: float | None
-    encoded_s: float | None
-    first_token_s: float | None
-    finished_s: float | None
-
-
 _DEFAULT_OPTIONS: Final = RequestOptions()
 
 
@@ -45,24 +29,22 @@ def _ignore(_: "Segment") -> None:
 class Segment:
     """One sentence; compared and hashed by identity. Lives on the event loop, as nothing of the engine does.
 
-    Times are of `time.monotonic`, in seconds; none is before the submission.
-
     Attributes:
         decode: what is asked of the engine, and what becomes of it; once it is submitted, perhaps that of an identical
             segment.
         options: what its call asks for.
-        marks: source tokens that are none of the text: the end of the sentence, and marks of languages.
+        source_tokens: of its text: of the decode's, those that are not the end of the sentence or marks of languages.
         on_progress: called on the event loop when it has finished, and after every token where the options want deltas;
             not after it was withdrawn.
         origin: where its result comes from.
-        submitted_s: when it was submitted; None: it was not.
+        submitted_s: when it was submitted, on the clock of `time.monotonic`; None: it was not. Its decode may be older.
         cancel_requested: whether it was withdrawn.
         finished: whether it has ended.
     """
 
     decode: Decode
     options: RequestOptions = _DEFAULT_OPTIONS
-    marks: int = 1
+    source_tokens: int = 0
     on_progress: Callable[["Segment"], None] = _ignore
     origin: Origin = Origin.DECODED
     submitted_s: float | None = None
@@ -82,14 +64,3 @@ class Segment:
         )
         self.decode.end_early(now_s)
         self.finished = True
-
-    @property
-    def source_tokens(self) -> int:
-        """Tokens of its text."""
-        return len(self.decode.source_ids) - self.marks
-
-    def times(self) -> Times:
-        """Give the times of its decode as its own: none is earlier than its submission."""
-        decode, since_s = self.decode, self.submitted_s or 0.0
-        times_s = decode.admitted_s, decode.encoded_s, decode.first_token_s, decode.finished_s
-        return Times(*[None if time_s is None else max(time_s, since_s) for time_s in times_s])

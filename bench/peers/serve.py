@@ -23,7 +23,6 @@ from service.registry.catalog import Pipeline, ServedModel
 from service.server import serve
 from service.settings import Settings, load
 from service.telemetry.metrics import Metrics
-from service.telemetry.segment_stats import SegmentStats
 from service.text.translator import Limits, Translator
 
 
@@ -57,7 +56,7 @@ def _load(
     arguments: argparse.Namespace, bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
 ) -> ServedModel:
     """Load a model that CTranslate2 decodes, in the batches of a static batcher."""
-    mailbox = Mailbox(settings.queue_source_tokens, SegmentStats(metrics.of(bundle.manifest.name)))
+    mailbox = Mailbox(settings.queue_source_tokens, metrics.of(bundle.manifest.name))
     mailbox.bind(loop)
     model = Ids(
         arguments.ctranslate2,

@@ -34,9 +34,9 @@ from bench.roofline.costs import Array, Cost, Keys, Peak, cost
 from bench.roofline.peaks import measure_peaks
 from bench.sentences import Sentences, random_sentences
 from dragoman.bundle import DECODER, ENCODER, Bundle
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.host import DecoderSession, EncoderSession
 from service.runtime.sessions import open_graph
-from service.runtime.slots import SlotTable
+from service.runtime.slots import DecoderStep, SlotTable
 
 _GROUPS: Final = {"products": "products", "attentions": "attentions", "other": "other operators"}
 WARM_UP_ROUNDS: Final = 2  # do not count
@@ -181,7 +181,7 @@ def profile_decoder(bundle: Bundle, shape: Shape, file: Path) -> Profile:
         return walls_us
 
     keys = Keys(own=(1 + shape.target) / 2, source=shape.source)
-    rounds = [partial(a_round, DecoderStep(each, slots)) for each in (plain, profiled)]
+    rounds = [partial(a_round, DecoderStep(each.session, each.search, slots)) for each in (plain, profiled)]
     return _profile("decoder", shape, keys, rounds, session)
 
 

@@ -10,7 +10,7 @@ from dragoman.errors import ConcurrencyLimitedError, DragomanError, QueueFullErr
 from dragoman.v1 import translation_pb2 as pb
 from plugins.documents.documents import METHOD, AskedDocument, Documents
 from plugins.documents.folder import BEAT_S, Entry, SharedFolder
-from service.calls.text_worker import unexpected
+from service.failures import unexpected
 from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
 from service.wire import Protocol

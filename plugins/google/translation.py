@@ -68,7 +68,7 @@ class GoogleTranslation:
 
     async def _translate(self, request: Any, call: CallContext) -> google.TranslateTextResponse:
         asked = self._asked("TranslateText", messages.translation_asked, request, call)
-        answer = await self._handlers.translate_or_return(asked, call)
+        answer = await self._handlers.translate(asked, call, or_return=True)
         try:
             return whole(messages.translated(request, asked, answer), self._max_answer_bytes)
         except DragomanError as error:

@@ -50,8 +50,7 @@ from service.runtime.binding import Tensor, bind, encoder_feeds
 from service.runtime.host import RUN_SIZE
 from service.runtime.interfaces import Candidates, RunSize
 from service.runtime.output import SlotOutputs
-from service.runtime.row_state import RowState
-from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
+from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES, RowState
 
 _NO_CAPTURE: Final = -1
 # Of a GPU: the default model's run of 512 tokens takes 1 ms, nearly all of it to start some 150 kernels.
@@ -238,10 +237,6 @@ class DeviceSlots:
         self.turn = 1 - self.turn
         self._stale |= self.divided  # rows without a segment were left out
         self.divided = False
-
-    def lengths_of(self, slots: int) -> tuple[list[int], list[int]]:
-        """Count tokens in the cache and source tokens, of each of the first slots."""
-        return self.rows.lengths_of(self.rows_of[:slots])
 
     def move(self, source: int, target: int) -> None:
         """Give a slot the row of another, and that the row of the slot, whose segment has left."""

@@ -59,7 +59,7 @@ class DeepL:
     async def _translate(self, request: Request) -> Any:
         (asked, shows_billed), context = await self._calls.read("TranslateText", request, asked_of, key_of(request))
         async with while_client_stays(request.receive):
-            translated = (await self._handlers.translate_or_return(asked, context)).translations
+            translated = (await self._handlers.translate(asked, context, or_return=True)).translations
         texts, source = asked.contents, asked.source_language_code
         is_detected = source.lower() == AUTO
         sources = languages_of(translated, self._catalog()) if is_detected else [source] * len(texts)

@@ -61,7 +61,7 @@ class LibreTranslate:
     async def _translate(self, request: Request) -> Any:
         (asked, is_list), context = await self._calls.read("TranslateText", request, _asked)
         async with while_client_stays(request.receive):
-            translated = (await self._handlers.translate_or_return(asked, context)).translations
+            translated = (await self._handlers.translate(asked, context, or_return=True)).translations
         results: dict[str, list[Any]] = {"translatedText": [each.translated_text for each in translated]}
         if asked.source_language_code == AUTO:
             codes = languages_of(translated, self._catalog())

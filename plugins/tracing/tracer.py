@@ -18,8 +18,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import Span, SpanKind, StatusCode, format_trace_id, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from service.telemetry.access_log import Metadata
-from service.telemetry.call_stats import CallStats, Interval
+from service.telemetry.access_log import CallStats, Interval, Metadata
 from service.wire import SERVICE
 
 _TRACE_CONTEXT: Final = ("traceparent", "tracestate")

@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple, Self
 
 from dragoman.errors import DragomanError, TextFailedError
 from service.calls.leg import Leg
 from service.calls.limits import refuse_any
-from service.calls.text_worker import Result, Text, TextWorker
+from service.calls.text_worker import HEAVY, Result, Text, TextWorker
+from service.failures import told
+from service.options import RequestOptions
 from service.queue.intake import Intake
 from service.segment import Segment
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.pair import Pair
 from service.text.result import TextResult
@@ -57,10 +60,11 @@ class Part(NamedTuple):
 class Call:
     """The texts of one call, numbered as they come; lives on the event loop.
 
-    :meth:`add` takes all texts, which are small together. Then the handler awaits :meth:`done` once or :meth:`moved`
-    again and again, and :meth:`results` gives the translations; all in an `async with` block of the call, whose end
-    withdraws what is unfinished. A text is finished when it has been read to its end and all its segments have ended. A
-    text on which the engine fails has that error for its result; every other error of a segment ends the call.
+    :meth:`add` takes all texts, which are small together, and none too large. Then the handler awaits :meth:`done`
+    once, which gives the translations, or :meth:`moved` again and again, and :meth:`results` gives those of some; all
+    in an `async with` block of the call, whose end withdraws what is unfinished. A text is finished when it has been
+    read to its end and all its segments have ended. A text on which the engine fails has that error for its result;
+    every other error of a segment ends the call.
 
     Attributes:
         count: texts that have come so far: the number of the next one.
@@ -75,7 +79,7 @@ class Call:
         """
         self.count = 0
         self._parts = parts
-        self._client = parts[0].leg.options.client if parts else ""
+        self._options = parts[0].leg.options if parts else RequestOptions()
         self._worker = worker
         self._metrics = metrics
         self._record = record
@@ -98,7 +102,14 @@ class Call:
         """
         [(leg, _)] = self._parts
         self.count = len(contents)
-        self._let_in(leg, self._worker.open_small(leg.pipeline.translator, leg.options, contents, self._progress))
+        texts: dict[int, Text] = {}
+        for number, text in enumerate(contents):
+            progress, field = partial(self._progress, number), f"contents[{number}]"
+            try:
+                texts[number] = leg.pipeline.translator.prepare(text, leg.options, progress, field)
+            except Exception as error:
+                texts[number] = told(error)
+        self._let_in(leg, texts)
 
     async def add_pairs(self, pairs: Sequence[Pair]) -> None:
         """Take all texts of a call that has their translations scored; as :meth:`add`, which raises the same."""
@@ -106,19 +117,23 @@ class Call:
         self.count = len(pairs)
         self._let_in(leg, self._worker.open_pairs(leg.pipeline.translator, leg.options, pairs, self._progress))
 
-    async def done(self) -> None:
-        """Wait until all texts have been read to their ends, and all segments have ended.
+    async def done(self) -> dict[int, Result]:
+        """Wait until all texts have been read to their ends, and all segments have ended; give what became of them.
 
         Raises:
-            DragomanError: a segment failed.
+            DragomanError: a segment failed; or a text did, and all or nothing is wanted.
         """
-        while self._unfinished or self._unread:
+        while (self._unfinished or self._unread) and self._error is None:
             await self._wake_up.wait()
             self._wake_up.clear()
-            if self._error is not None:
-                break
         if self._error is not None:
             raise self._error
+        results = await self.results(range(self.count))
+        errors = [result for result in results.values() if isinstance(result, DragomanError)]
+        if errors and self._options.all_or_nothing:
+            refuse_any(errors)
+        self._record.failed_texts = len(errors)
+        return results
 
     async def moved(self) -> set[int]:
         """Wait for progress, and say which texts have new tokens or finished segments.
@@ -145,7 +160,12 @@ class Call:
     async def results(self, numbers: Iterable[int]) -> dict[int, Result]:
         """Put the translations of finished texts together; gives each, or its error, by its number."""
         texts = {number: self._texts[number].content for number in numbers}
-        results = await self._worker.results(self._client, texts)
+        results: dict[int, Result] = {}
+        if sum([1 if isinstance(text, DragomanError) else text.weight for text in texts.values()]) > HEAVY:
+            results = await self._worker.results(self._options.client, texts)
+        else:
+            for number, text in texts.items():
+                results[number] = text if isinstance(text, DragomanError) else text.outcome()
         for number, result in results.items():
             if not isinstance(result, TextResult):
                 continue
@@ -213,23 +233,19 @@ class Call:
         if segment.finished and segment in text.unfinished:
             del text.unfinished[segment]
             self._unfinished -= 1
-            times = segment.times()
-            self._record.note(segment, times)
-            if times.first_token_s is not None and segment.submitted_s is not None:
-                self._metrics.time_to_first_token_seconds.observe(times.first_token_s - segment.submitted_s)
-            if (error := segment.decode.error) is not None:
-                self._note_failed(number, error)
+            self._record.note(segment)
+            first_s, since_s = segment.decode.first_token_s, segment.submitted_s
+            if first_s is not None and since_s is not None:
+                self._metrics.time_to_first_token_seconds.observe(max(0.0, first_s - since_s))  # it may be shared
+            error = segment.decode.error
+            if isinstance(error, TextFailedError):
+                self._fail_text(number, error)
+            elif error is not None:
+                self._end_with(error)
             if text.read and not text.unfinished:
                 self._finished.add(number)
         if not (self._unread or self._unfinished) or segment.options.wants_deltas or self._error:
             self._wake_up.set()
-
-    def _note_failed(self, number: int, error: DragomanError) -> None:
-        """Note that a segment of a text has failed."""
-        if isinstance(error, TextFailedError):
-            self._fail_text(number, error)
-        else:
-            self._end_with(error)
 
     def _fail_text(self, number: int, error: DragomanError) -> None:
         """Put an error in the place of a text, or end the call with it where all or nothing is wanted."""
@@ -251,7 +267,7 @@ class Call:
         self._metrics.cancelled_segments_total.inc(len(segments))
         intake.cancel(segments)
         for segment in segments:
-            self._record.note(segment, segment.times())
+            self._record.note(segment)
 
     def _pop_unfinished(self) -> dict[Intake, list[Segment]]:
         """Give segments that have not ended, a slice at most, which are of no text any more; by where they are."""

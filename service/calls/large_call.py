@@ -15,7 +15,7 @@ from service.calls.text_worker import Read, Result, Text, TextWorker
 from service.calls.window import Window
 from service.queue.admission import Reservation
 from service.segment import Segment
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.document import Document
 
@@ -187,7 +187,7 @@ class LargeCall(Call):
                 continue
             while self._unfinished >= _WINDOW:
                 await self._await_end()
-            await self._queue(leg, await self._worker.read(self._client, unread), reservation)
+            await self._queue(leg, await self._worker.read(self._options.client, unread), reservation)
             document.settle(SLICE)  # its segments are let go as they end
         if reservation is not None:
             reservation.text_bytes = 0

@@ -1,19 +1,16 @@
 """Work on the texts of calls, in and out: each by itself, so that a bad one does not hurt the others."""
 
 import asyncio
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
-import structlog
-
-from dragoman.errors import DragomanError, InternalError
+from dragoman.errors import DragomanError
 from service.calls import limits
 from service.calls.turns import Turns
+from service.failures import told
 from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
@@ -30,12 +27,9 @@ _LARGE: Final = 8_192
 # What it takes to detect the language of a text besides that of each of its characters, in such.
 _DETECTION: Final = 128
 _PORTION: Final = 64  # parts that are read in one turn; a text of one sentence has two
-_HEAVY: Final = 128  # segments and tags that are put together in one turn, see `Document.weight`
-
-_NONE_BAD: Final[Mapping[int, DragomanError]] = MappingProxyType({})
+HEAVY: Final = 128  # segments and tags that are put together in one turn, see `Document.weight`
 
 _T = TypeVar("_T")
-_log = structlog.get_logger()
 
 # One text of a call: on its way, or the error that stands in place of its translation.
 Text = Document | DragomanError
@@ -96,14 +90,6 @@ class TextWorker:
             async with self._turns.turn(options.client):
                 texts |= await self._on_thread(partial(_opened, translator.open, options, group, progress, bad))
         return texts
-
-    def open_small(
-        self, translator: Translator, options: RequestOptions, contents: Sequence[str], progress: Progress
-    ) -> dict[int, Text]:
-        """Make complete documents of texts that are :data:`SMALL` together, numbered from 0; as :meth:`open`."""
-        is_bounded = self._settings.max_text_bytes < 4 * SMALL  # no character takes more than 4 bytes
-        bad = limits.bad_texts(enumerate(contents), self._settings) if is_bounded else _NONE_BAD
-        return _opened(translator.prepare, options, enumerate(contents), progress, bad)
 
     def open_pairs(
         self, translator: Translator, options: RequestOptions, pairs: Sequence[Pair], progress: Progress
@@ -215,21 +201,15 @@ class TextWorker:
             group[number] = text
             weight = 1 if isinstance(text, DragomanError) else text.weight
             total += weight
-            if total > _HEAVY:
+            if total > HEAVY:
                 async with self._turns.turn(client):
                     work = partial(_put_together, group)
-                    results |= await self._on_thread(work) if weight > _HEAVY else work()
+                    results |= await self._on_thread(work) if weight > HEAVY else work()
                 group, total = {}, 0
         return results | _put_together(group)
 
     async def _on_thread(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-
-def unexpected(error: Exception) -> InternalError:
-    """Log an error of ours: its class and where, not its message, which may hold a text."""
-    _log.error("unexpected error", error=type(error).__name__, at=traceback.format_tb(error.__traceback__))
-    return InternalError("the server failed; its log says more")
 
 
 def _opened(
@@ -245,18 +225,12 @@ def _opened(
         try:
             texts[number] = bad.get(number) or make(text, options, partial(progress, number), f"contents[{number}]")
         except Exception as error:
-            texts[number] = _error_of(error)
+            texts[number] = told(error)
     return texts
 
 
 def _put_together(texts: Mapping[int, Text]) -> dict[int, Result]:
-    results: dict[int, Result] = {}
-    for number, text in texts.items():
-        try:
-            results[number] = text if isinstance(text, DragomanError) else text.result()
-        except Exception as error:
-            results[number] = _error_of(error)
-    return results
+    return {number: text if isinstance(text, DragomanError) else text.outcome() for number, text in texts.items()}
 
 
 def _work_of_detection(text: str) -> int:
@@ -283,9 +257,4 @@ def _isolated(work: Callable[[], _T]) -> _T | DragomanError:
     try:
         return work()
     except Exception as error:
-        return _error_of(error)
-
-
-def _error_of(error: Exception) -> DragomanError:
-    """Give what a text has in place of its translation."""
-    return error if isinstance(error, DragomanError) else unexpected(error)
+        return told(error)

@@ -7,11 +7,9 @@ from typing import Final
 from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
 from service.decode import Decode, DecodeStatus
-from service.engine import decode_step
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
-from service.engine.invariants import Snapshot
-from service.engine.runner import Runner
-from service.engine.scheduler import Scheduler, end_early
+from service.engine.runner import Runner, encode
+from service.engine.scheduler import end_early
 from service.engine.step import Edit
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
@@ -36,13 +34,12 @@ class DecodeBatch:
             mailbox: where segments come from.
         """
         self.runner = runner
-        self._target_capacity = manifest.target_capacity
         self._memories = CachingEncoder(runner.encode, cache, metrics, manifest.unknown_id)
         self._mailbox = mailbox
         self._metrics = metrics
         self._worker = mailbox.register_worker()
         self._run_size = runner.run_size
-        self._scheduler = Scheduler(runner.slots, manifest.eos_id, runner.note_failure)
+        self._scheduler = runner.scheduler
         self._arrivals: list[Decode] = []  # taken, and perhaps not yet encoded
         self._memory_of: dict[Decode, Memory] = {}  # what the encoder made of each that is not yet in a slot
         self._ready = FairQueue()  # those of them for which no slot was free
@@ -101,19 +98,6 @@ class DecodeBatch:
         self._metrics.slots.dec(self.runner.slots)
         self._metrics.kv_cache_bytes.dec(self.runner.table.cache_bytes)
 
-    def snapshot(self) -> Snapshot:
-        """Copy the state for `invariants.violations`."""
-        rows = self._scheduler.active
-        lengths, memory_lengths = self.runner.table.lengths_of(len(rows))
-        return Snapshot(
-            active=[row.decode for row in rows],
-            slots=self.runner.slots,
-            lengths=lengths,
-            decoded=[row.ids_in(slot) for slot, row in enumerate(rows)],
-            memory_lengths=memory_lengths,
-            target_capacity=self._target_capacity,
-        )
-
     def fail(self, error: DragomanError) -> None:
         """End every segment that this batch holds with an error."""
         self._ready.clear()
@@ -157,7 +141,7 @@ class DecodeBatch:
         memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
         unknown = [decode for decode, memory in memories.items() if memory is None]
         if unknown:
-            for decode, made in decode_step.encode(unknown, self._memories.encode, self._run_size):
+            for decode, made in encode(unknown, self._memories.encode, self._run_size):
                 memories[decode], decode.encoded_s = made, time.monotonic()
         for decode, memory in memories.items():
             if memory is None:
@@ -177,23 +161,22 @@ class DecodeBatch:
                     self._ready.remove(decode)
                 del self._memory_of[decode]
             self._mailbox.deliver(ended)
-        for decode in self._next(self._scheduler.free):
-            decode_step.admit(self.runner, self._scheduler, decode, self._memory_of.pop(decode))
+        free = self._scheduler.free
+        if not self._ready.slots and sum([decode.slots for decode in self._memory_of]) <= free:
+            chosen = list(self._memory_of)  # in the order in which they were taken
+        else:
+            if len(self._ready) < len(self._memory_of):
+                self._ready.push([decode for decode in self._memory_of if decode not in self._ready])
+            chosen = self._ready.take(free)
+        for decode in chosen:
+            self.runner.admit(decode, self._memory_of.pop(decode))
             if decode.finished:
                 self._mailbox.deliver([decode])
-
-    def _next(self, free: int) -> Sequence[Decode]:
-        """Choose which of those that are encoded get the free slots."""
-        if not self._ready.slots and sum([decode.slots for decode in self._memory_of]) <= free:
-            return list(self._memory_of)  # in the order in which they were taken
-        if len(self._ready) < len(self._memory_of):
-            self._ready.push([decode for decode in self._memory_of if decode not in self._ready])
-        return self._ready.take(free)
 
     def _decode(self) -> None:
         rows = len(self._scheduler.active)
         start_s = time.monotonic()
-        step = decode_step.run(self.runner, self._scheduler)
+        step = self.runner.step()
         # Counted first: an answer is in the metrics when its caller has it.
         self._metrics.decode_step_duration_seconds.observe(step.now_s - start_s)
         self._metrics.decode_batch_slots.observe(rows)

@@ -3,20 +3,18 @@
 import threading
 import time
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from service.engine.runner import Encode
 from service.lru import LruStore
 from service.runtime.interfaces import Memory
 from service.telemetry.metrics import ModelMetrics
 
 # What an entry takes besides its numbers and its key's: objects, and their place in the store. Measured: 420.
 _ENTRY_BYTES: Final = 512
-
-# The memory of each source of a micro-batch; None where the encoder fails on it.
-Encode = Callable[[Sequence[Sequence[int]]], Sequence[Memory | None]]
 
 
 class EncoderMemory(NamedTuple):
@@ -44,7 +42,7 @@ class EncoderMemoryCache:
         Args:
             limit_bytes: what it may hold, keys and books counted; 0: nothing is looked up or kept.
         """
-        self._store: LruStore[bytes, EncoderMemory] = LruStore(limit_bytes)
+        self._store: LruStore[bytes, EncoderMemory] = LruStore(limit_bytes, metrics.encoder_memory_cache_bytes.inc)
         self._lock = threading.Lock()
         self._metrics = metrics
         self.in_use: Final = limit_bytes > 0
@@ -69,18 +67,14 @@ class EncoderMemoryCache:
         copies = {key: memory._replace(values=_frozen_copy(memory.values)) for key, memory in memories.items()}
         evictions = 0
         with self._lock:
-            before_bytes = self._store.size_bytes
             for key, memory in copies.items():
                 evictions += self._store.put(key, memory, memory.values.nbytes + len(key) + _ENTRY_BYTES)
-            grown_bytes = self._store.size_bytes - before_bytes
-        self._metrics.encoder_memory_cache_bytes.inc(grown_bytes)
         self._metrics.encoder_memory_cache_evictions_total.inc(evictions)
 
     def clear(self) -> None:
         """Forget all."""
         with self._lock:
-            forgotten, self._store = self._store, LruStore(self._store.limit_bytes)
-        self._metrics.encoder_memory_cache_bytes.dec(forgotten.size_bytes)
+            self._store.clear()
 
 
 class CachingEncoder:

@@ -7,11 +7,8 @@ from typing import Final
 
 from dragoman.bundle import Bundle
 from service.decode import Decode, raise_first
-from service.engine import decode_step
-from service.engine.decode_step import Watch
 from service.engine.graphs import Graphs, open_graphs, open_runners
-from service.engine.runner import Runner
-from service.engine.scheduler import Scheduler
+from service.engine.runner import Runner, Watch, encode
 from service.runtime.interfaces import Memory
 
 # Slots for which a thread takes segments at once.
@@ -52,7 +49,6 @@ class OfflineEngine:
             bundle, device, run_threads=run_threads, packed=packed, shortlist=shortlist
         )
         self._runners = open_runners(bundle, self._graphs, device=device, threads=threads, slots=slots)
-        self._eos_id = bundle.manifest.eos_id
 
     def decode(self, decodes: Sequence[Decode]) -> None:
         """Decode until all segments have ended.
@@ -69,9 +65,9 @@ class OfflineEngine:
         pending = deque(sorted(decodes, key=lambda decode: len(decode.source_ids), reverse=True))
         own, *others = self._runners  # a GPU's recorded runs belong to the thread: the caller's is the same each time
         with ThreadPoolExecutor(len(self._runners)) as pool:
-            started = [pool.submit(drive, runner, self._eos_id, self._portions(pending)) for runner in others]
+            started = [pool.submit(drive, runner, self._portions(pending)) for runner in others]
             try:
-                drive(own, self._eos_id, self._portions(pending))
+                drive(own, self._portions(pending))
             finally:
                 pending.clear()  # where it fails, the others need not go on
             for finished in started:
@@ -102,12 +98,11 @@ class OfflineEngine:
             yield portion
 
 
-def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch: Watch | None = None) -> None:
+def drive(runner: Runner, waves: Iterable[Sequence[Decode]], watch: Watch | None = None) -> None:
     """Decode segments; one on which a graph fails ends with an error.
 
     Args:
-        runner: none of whose slots is active.
-        eos_id: the end-of-sentence token.
+        runner: its slots are free; what was in them after a failure is forgotten.
         waves: of segments, none of which takes more slots than there are; the next wave is asked for before a step for
             which the one before it leaves slots free.
         watch: sees what ids are chosen from.
@@ -115,15 +110,16 @@ def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch:
     Raises:
         Exception: a graph fails whatever the segment.
     """
-    scheduler, coming = Scheduler(runner.slots, eos_id, runner.note_failure), iter(waves)
+    scheduler, coming = runner.scheduler, iter(waves)
+    scheduler.clear()
     ready: deque[tuple[Decode, Memory]] = deque()
     more = True
     while more or ready or scheduler.active:
         if more and scheduler.free > sum(decode.slots for decode, _ in ready):
             wave = next(coming, None)
             more = wave is not None
-            ready.extend(decode_step.encode(wave or (), runner.encode, runner.run_size))
+            ready.extend(encode(wave or (), runner.encode, runner.run_size))
         while ready and scheduler.free >= ready[0][0].slots:
-            decode_step.admit(runner, scheduler, *ready.popleft())
+            runner.admit(*ready.popleft())
         if scheduler.active:
-            runner.apply(decode_step.run(runner, scheduler, watch).edits)
+            runner.apply(runner.step(watch).edits)

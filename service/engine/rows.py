@@ -3,7 +3,8 @@
 A segment that is searched with a beam takes several slots, see `service.engine.search`; each of the others takes one.
 """
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
@@ -54,10 +55,6 @@ class Greedy(Row):
         if decode.wants_deltas:
             step.progressed.append(decode)
 
-    def ids_in(self, slot: int) -> Sequence[int]:
-        """List its tokens."""
-        return self.decode.target_ids
-
 
 @dataclass(eq=False)
 class Detailed(Greedy):
@@ -65,22 +62,18 @@ class Detailed(Greedy):
 
     asks = True
     _attention: Attention | None = field(init=False, default=None)  # of the step
-    _is_forced: bool = field(init=False, default=False)  # whether another token than the decoder's was chosen
 
     def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
-        """Choose the token, look at its attention, and ask for its log-probability."""
-        chosen, wanted = self._choose(slot, token, sight), self.decode.decoding
-        self._is_forced = chosen != token
+        """Look at the attention of the token, and ask for its log-probability."""
+        wanted = self.decode.decoding
         if wanted.wants_attention:
             self._attention = sight.attention_of(slot)
-        return chosen, Asked(1, (chosen,)) if wanted.wants_log_probability else None
+        return token, Asked(1, (token,)) if wanted.wants_log_probability else None
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:
         """Note what was asked for, before the end of the segment shows to another thread."""
         decode = self.decode
         if token is not None:
-            if self._is_forced:
-                step.edits.append(Force(slot, token))
             if decode.decoding.wants_log_probability:
                 if slot not in step.best:
                     return super().commit(slot, None, step)
@@ -92,29 +85,50 @@ class Detailed(Greedy):
                 decode.attention.append(self._attention)
         return super().commit(slot, token, step)
 
-    def _choose(self, slot: int, token: int, sight: Sight) -> int:
-        """Choose the next token, where the decoder would choose this one."""
-        return token
+
+@dataclass(eq=False)
+class Choosing(Detailed, ABC):
+    """Takes other tokens than the most probable ones."""
+
+    _is_forced: bool = field(init=False, default=False)  # whether another token than the decoder's was chosen
+
+    @abstractmethod
+    def choose(self, slot: int, sight: Sight) -> int:
+        """Choose the next token."""
+
+    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+        """Choose the token, and ask of it what any row does."""
+        chosen = self.choose(slot, sight)
+        self._is_forced = chosen != token
+        return super().ask(slot, chosen, sight)
+
+    def commit(self, slot: int, token: int | None, step: Step) -> Row:
+        """Have the decoder go on from the chosen token."""
+        if token is not None and self._is_forced:
+            step.edits.append(Force(slot, token))
+        return super().commit(slot, token, step)
 
 
 @dataclass(eq=False)
-class Given(Detailed):
+class Given(Choosing):
     """Takes the tokens of a translation that is to be scored."""
 
     given: Iterator[int]
 
-    def _choose(self, slot: int, token: int, sight: Sight) -> int:
+    def choose(self, slot: int, sight: Sight) -> int:
+        """Take the next one."""
         return next(self.given)
 
 
 @dataclass(eq=False)
-class Sampled(Detailed):
+class Sampled(Choosing):
     """Takes tokens that are drawn."""
 
     sampling: Sampling
     chances: Random
 
-    def _choose(self, slot: int, token: int, sight: Sight) -> int:
+    def choose(self, slot: int, sight: Sight) -> int:
+        """Draw one."""
         return draw(sight.logits_of(slot), self.sampling, self.chances.random())
 
 
@@ -149,25 +163,19 @@ class Forced(Row):
         """Tell the other row."""
         self.row.move(source, target)
 
-    def ids_in(self, slot: int) -> Sequence[int]:
-        """Ask the other row."""
-        return self.row.ids_in(slot)
-
 
 def new_row(decode: Decode, slot: int, eos_id: int) -> Row:
     """Make the row of a segment, which begins in a slot."""
-    row = _unforced(decode, slot, eos_id)
-    return Forced(decode, row) if decode.forced_ids else row
-
-
-def _unforced(decode: Decode, slot: int, eos_id: int) -> Greedy | Search:
+    row: Greedy | Search
     wanted = decode.decoding
     if decode.slots > 1:
-        return Search(decode, slot, eos_id)
-    if decode.scored_ids:
-        return Given(decode, eos_id, iter(decode.scored_ids))
-    if wanted.sampling is not None:
-        return Sampled(decode, eos_id, wanted.sampling, draws(wanted.sampling))
-    if wanted.wants_log_probability or wanted.wants_attention:
-        return Detailed(decode, eos_id)
-    return Greedy(decode, eos_id)
+        row = Search(decode, slot, eos_id)
+    elif decode.scored_ids:
+        row = Given(decode, eos_id, iter(decode.scored_ids))
+    elif wanted.sampling is not None:
+        row = Sampled(decode, eos_id, wanted.sampling, draws(wanted.sampling))
+    elif wanted.wants_log_probability or wanted.wants_attention:
+        row = Detailed(decode, eos_id)
+    else:
+        row = Greedy(decode, eos_id)
+    return Forced(decode, row) if decode.forced_ids else row

@@ -1,35 +1,44 @@
-"""The graphs over the slots of one thread: encode, admit, step, search; no queue, no metrics.
+"""What every thread that decodes does, with a server and without: encode, admit, step; no queue, no metrics.
 
 A run that fails is run again in halves, until each segment on which it fails stands alone. Where every segment fails,
 the shortest source there is has to pass, or the engine is broken.
 """
 
+import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from service.decode import Decode
 from service.engine.beam import Best
 from service.engine.isolation import run_halves, run_isolated
-from service.engine.step import Asked, Copy, Edit, Force, Fork, Move
-from service.runtime.interfaces import Decoder, Encoder, Memory
+from service.engine.micro_batches import micro_batches
+from service.engine.scheduler import Scheduler
+from service.engine.step import Asked, Copy, Edit, Force, Fork, Move, Step
+from service.runtime.interfaces import Decoder, Encoder, Memory, RunSize
 
 Graph = Literal["encoder", "decoder", "search"]
+# The memory of each source of a micro-batch; None where the encoder fails on it.
+Encode = Callable[[Sequence[Sequence[int]]], Sequence[Memory | None]]
+# Told of each active segment and its logits [vocabulary_size], a view, after every run of the decoder.
+Watch = Callable[[Decode, NDArray[np.floating]], None]
 
 _log = structlog.get_logger()
 
 
 class Runner:
-    """The slots of one thread, and what is run over the first of them; belongs to one thread at a time.
+    """The slots of one thread, and the graphs that are run over the active ones; belongs to one thread at a time.
 
     Attributes:
         slots: how many there are.
         table: their buffers.
         run_size: of the encoder.
+        scheduler: the segments in them.
     """
 
     def __init__(
@@ -55,6 +64,7 @@ class Runner:
         self.run_size = encoder.run_size
         self.slots = slots
         self.table, self._step = decoder.new_step(manifest, slots)
+        self.scheduler = Scheduler(slots, manifest.eos_id, self.note_failure)
         self._probe = Decode([manifest.eos_id], 1)  # the shortest source there is: if it fails, everything does
         self._on_failure = on_failure
 
@@ -87,7 +97,36 @@ class Runner:
         self._isolate(run, len(sources), "encoder", self._encode_probe)
         return memories
 
-    def admit(self, slot: int, decode: Decode, memory: Memory) -> None:
+    def admit(self, decode: Decode, memory: Memory) -> None:
+        """Give a segment the next slots; it ends with an error where that fails, and nothing else has changed then.
+
+        Args:
+            decode: takes no more slots than are free.
+            memory: that `encode` gave of its source.
+        """
+        try:
+            self.fill(len(self.scheduler.active), decode, memory)
+            self.scheduler.admit(decode)
+        except Exception as error:
+            self.note_failure(error)
+            decode.fail_alone(time.monotonic())
+
+    def step(self, watch: Watch | None = None) -> Step:
+        """Decode one token of every active slot, and commit it; what is to be done with the slots is left.
+
+        Raises:
+            Exception: the decoder fails whatever the slot, and nothing has changed: the engine is broken.
+        """
+        scheduler = self.scheduler
+        tokens = self.run(len(scheduler.active))
+        if watch is not None:
+            for slot, row in enumerate(scheduler.active):
+                watch(row.decode, self.table.logits_of(slot))
+        asked = scheduler.ask(tokens, self.table)
+        best = self.search(asked) if asked else {}
+        return scheduler.commit(tokens, best, time.monotonic())
+
+    def fill(self, slot: int, decode: Decode, memory: Memory) -> None:
         """Begin a segment in a slot, those behind it being free, with the memory that `encode` gave of its source."""
         self.table.fill(slot, memory)
         if self.table.outputs is not None:
@@ -95,7 +134,7 @@ class Runner:
         if decode.start_ids:
             self.table.force(slot, decode.start_ids[0])
 
-    def step(self, slots: int) -> list[int | None]:
+    def run(self, slots: int) -> list[int | None]:
         """Decode one token of each of the first slots; nothing has changed where that raises.
 
         Returns:
@@ -108,7 +147,7 @@ class Runner:
         try:
             ids = self._step.run(slots).tolist()
         except Exception as error:
-            ids = self._step_in_halves(slots, error)
+            ids = self._run_in_halves(slots, error)
         self.table.commit(slots)
         return ids
 
@@ -156,7 +195,7 @@ class Runner:
         """Log an error that ends one segment: its class and where, since what it says may hold a caller's data."""
         _log.error("a segment failed", error=type(error).__name__, at=_where(error))
 
-    def _step_in_halves(self, slots: int, error: Exception) -> list[int | None]:
+    def _run_in_halves(self, slots: int, error: Exception) -> list[int | None]:
         """Decode one token of each of the first slots, after a run over all of them has failed."""
         ids: list[int | None] = [None] * slots
 
@@ -198,8 +237,19 @@ class Runner:
 
     def _decode_probe(self) -> None:
         """Take a step that must succeed, in the row of a segment that is lost anyway."""
-        self.admit(0, self._probe, self._encode_probe())
+        self.fill(0, self._probe, self._encode_probe())
         self._step.run(1)
+
+
+def encode(decodes: Sequence[Decode], run: Encode, size: RunSize) -> Iterator[tuple[Decode, Memory]]:
+    """Encode segments in micro-batches; gives them after each run, but for those that end because it fails on them."""
+    for indices in micro_batches([len(decode.source_ids) for decode in decodes], size.tokens, size.cost):
+        batch = [decodes[index] for index in indices]
+        for decode, memory in zip(batch, run([each.source_ids for each in batch]), strict=True):
+            if memory is None:
+                decode.fail_alone(time.monotonic())
+            else:
+                yield decode, memory
 
 
 def _where(error: Exception) -> str:

@@ -1,7 +1,5 @@
 """The beam search of one segment: its beam, and the slots that its hypotheses are in."""
 
-from collections.abc import Sequence
-
 from service import terms
 from service.decode import Attention, Decode
 from service.engine.beam import Beam, common_length
@@ -48,10 +46,6 @@ class Search(Row):
     def move(self, source: int, target: int) -> None:
         """Note that what was in one of its slots is in another now."""
         self.slots[self.slots.index(source)] = target
-
-    def ids_in(self, slot: int) -> Sequence[int]:
-        """List the tokens of the hypothesis in one of its slots."""
-        return self.beam.live[self.slots.index(slot)].ids
 
     def _advance(self, step: Step) -> None:
         """Choose the hypotheses that go on, and in which slots; or end the search."""

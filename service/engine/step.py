@@ -126,7 +126,3 @@ class Row(ABC):
 
     def move(self, source: int, target: int) -> None:  # noqa: B027
         """Note that what was in one of its slots is in another now."""
-
-    @abstractmethod
-    def ids_in(self, slot: int) -> Sequence[int]:
-        """List the tokens that were decoded in one of its slots."""

@@ -16,7 +16,7 @@ from service.handlers.answer import in_messages, sendable, translated
 from service.handlers.inbox import Inbox
 from service.handlers.route import Route
 from service.settings import Settings
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import CallStats
 
 
 class Batch:

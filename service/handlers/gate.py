@@ -10,7 +10,11 @@ from service.registry.catalog import Catalog
 
 
 class Gate:
-    """Is closed until :meth:`open` and after :meth:`close`; lives on the event loop."""
+    """Is closed until :meth:`open` and after :meth:`close`; lives on the event loop.
+
+    Attributes:
+        running: calls that run.
+    """
 
     def __init__(self) -> None:
         self._catalog: Catalog | None = None
@@ -18,7 +22,7 @@ class Gate:
         self._abandonment: DragomanError | None = None
         self._limits: set[asyncio.Timeout] = set()  # of the calls that run
         self._on_close: set[Callable[[], None]] = set()
-        self._running = 0
+        self.running = 0
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -43,11 +47,6 @@ class Gate:
         """Wait until no call runs."""
         await self._idle.wait()
 
-    @property
-    def running(self) -> int:
-        """Calls that run."""
-        return self._running
-
     def catalog(self) -> Catalog:
         """Give the models that a call may choose from.
 
@@ -61,25 +60,17 @@ class Gate:
             raise LoadingError("the models are being loaded")
         return self._catalog
 
-    def enter(self) -> None:
-        """Count a call that begins."""
-        self._running += 1
-        self._idle.clear()
-
-    def leave(self) -> None:
-        """Count the end of a call."""
-        self._running -= 1
-        if self._running == 0:
-            self._idle.set()
-
     @contextmanager
     def counting(self) -> Iterator[None]:
-        """Count work for a client as a call that runs."""
-        self.enter()
+        """Count a call, or other work for a client, while it runs."""
+        self.running += 1
+        self._idle.clear()
         try:
             yield
         finally:
-            self.leave()
+            self.running -= 1
+            if self.running == 0:
+                self._idle.set()
 
     @contextmanager
     def closing(self, stop_reading: Callable[[], None]) -> Iterator[None]:

@@ -5,12 +5,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.call import Call, Part
 from service.calls.large_call import LargeCall
+from service.calls.leg import Leg
 from service.calls.spread import Spread
 from service.calls.text_worker import SMALL, Result, TextWorker
 from service.calls.window import Window
@@ -20,19 +21,23 @@ from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.languages import Detection
 from service.handlers.options import pairs_of, priority_of
-from service.handlers.route import Route, Routes, leg_over
+from service.handlers.route import Route, into_pivot
 from service.handlers.spoken import spoken_of
 from service.options import RequestOptions
 from service.registry.catalog import Catalog, ServedModel
 from service.registry.glossaries import Glossaries
 from service.registry.residency import Residency
 from service.settings import Settings
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess
 from service.text.pair import Pair
 
 _TAKES_CALLS: Final = attrgetter("takes_calls")
+_MOST_ROUTES: Final = 1_024  # that are kept; there are a few kinds of requests
+_MOST_BYTES: Final = 1_024  # of the options of a request whose route is kept
+# What a route depends on, beside the options.
+_ASKED: Final = attrgetter("model", "source_language_code", "target_language_code", "mime_type", "priority")
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,9 @@ class Planner:
         self._languages = languages
         self._memory = memory
         self._routes = Routes()
+        # Texts of so few characters are within every limit of their size, whatever is asked of them: 4 bytes each.
+        limit_bytes = min(settings.max_text_bytes, validation.answerable_bytes(settings))
+        self._small = SMALL if limit_bytes >= 4 * SMALL else 0
         # No token is shorter than a byte: one stream without a beam does not fill the queue of an idle engine.
         self._window = Window(settings.max_contents, settings.queue_source_tokens)
 
@@ -114,9 +122,12 @@ class Planner:
         """
         contents = request.contents
         record.texts = len(contents)
+        is_small = sum(map(len, contents)) <= self._small
         route = self._routes.find(request, self._gate.catalog())
         if route is not None and all(map(_TAKES_CALLS, route.models)):
-            validation.check_texts(request, self._settings, one_answer=not wants_deltas)
+            is_named = request.request_id in ("", record.request_id)  # which has it where it is a name
+            if not (is_small and is_named and 0 < len(contents) <= self._settings.max_contents):
+                validation.check_texts(request, self._settings, one_answer=not wants_deltas)
             for model in route.models:
                 held.enter_context(model.held())
             leg = leg_over(route, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
@@ -130,7 +141,7 @@ class Planner:
             text_bytes = 0 if leg.options.has_tags else sum([len(text.encode()) for text in texts])
             leg.pipeline.intake.admission.precheck(leg.options, text_bytes)
         is_simple = not plan.languages and plan.parts[0].leg.then is None
-        if is_simple and sum(map(len, contents)) <= SMALL:
+        if is_simple and is_small:
             return plan, Call(plan.parts, self._worker, self._metrics, record)
         return plan, LargeCall(plan.parts, self._worker, self._metrics, record, refused=plan.refused)
 
@@ -258,3 +269,44 @@ class Planner:
                 else:
                     return
         raise next(iter(refusals.values()))
+
+
+def leg_over(route: Route, context: CallContext, *, wants_deltas: bool = False, all_or_nothing: bool = False) -> Leg:
+    """Make the first leg of texts that go by a route, whose models their call holds.
+
+    Args:
+        wants_deltas: whether its answer is a stream.
+        all_or_nothing: whether a text that cannot be translated ends it.
+    """
+    options = route.options._replace(
+        deadline_s=context.deadline_s,
+        client=context.caller.name,
+        wants_deltas=wants_deltas,
+        all_or_nothing=all_or_nothing,
+    )
+    last, pivot = Leg(route.model.in_memory(), route.model_name, options), route.chosen.pivot
+    if pivot is None:
+        return last
+    return Leg(pivot.model.in_memory(), route.pivot_name, into_pivot(options, pivot), last)
+
+
+class Routes:
+    """Routes that were worked out, of one catalog at a time; lives on the event loop."""
+
+    def __init__(self) -> None:
+        self._catalog: Catalog | None = None
+        self._routes: dict[tuple[Any, bytes], Route] = {}
+
+    def find(self, request: pb.TranslateTextRequest, catalog: Catalog) -> Route | None:
+        """Find the route of a request, if one like it was valid for the same models."""
+        kind = _ASKED(request), request.options.SerializeToString()
+        return self._routes.get(kind) if catalog is self._catalog else None
+
+    def keep(self, request: pb.TranslateTextRequest, catalog: Catalog, route: Route) -> None:
+        """Keep a route, where the next request like it has the same: nothing is drawn, and no glossary is read."""
+        options = request.options
+        if options.HasField("sampling") or options.HasField("glossary") or options.ByteSize() > _MOST_BYTES:
+            return
+        if catalog is not self._catalog or len(self._routes) >= _MOST_ROUTES:
+            self._catalog, self._routes = catalog, {}
+        self._routes[_ASKED(request), options.SerializeToString()] = route

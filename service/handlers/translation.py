@@ -10,7 +10,8 @@ from dragoman.errors import DeadlineExceededError, DragomanError, RequestCancell
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.call import Call
 from service.calls.limits import bad_texts, refuse_any
-from service.calls.text_worker import Result, TextWorker, unexpected
+from service.calls.text_worker import Result, TextWorker
+from service.failures import told
 from service.handlers import validation
 from service.handlers.answer import detections, listed, listed_glossaries, pieces, scored, sendable, whole
 from service.handlers.batch import Batch
@@ -25,8 +26,7 @@ from service.registry.residency import Residency
 from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
 from service.settings import Settings
-from service.telemetry.access_log import AccessLog
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import AccessLog, CallStats
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess
 from service.wire import Protocol
@@ -119,30 +119,30 @@ class TranslationHandlers:
             raise error
         raise AssertionError("the error was raised")
 
-    async def translate(self, request: pb.TranslateTextRequest, context: CallContext) -> pb.TranslateTextResponse:
-        """Translate all texts and answer once."""
-        with self._opened("TranslateText", context, request.request_id) as record:
-            return await self._translated(request, context, record)
-
-    async def translate_or_return(
-        self, request: pb.TranslateTextRequest, context: CallContext
+    async def translate(
+        self, request: pb.TranslateTextRequest, context: CallContext, *, or_return: bool = False
     ) -> pb.TranslateTextResponse:
-        """Translate all texts, for protocols whose clients expect each back; see `untranslated.py`.
+        """Translate all texts and answer once.
 
-        Returns:
-            A translation of each text; of one that is in the target language already, the text itself.
-
-        Raises:
-            DragomanError: why there is no answer, or no translation of a text.
+        Args:
+            or_return: for protocols whose clients expect each text back, see `untranslated.py`: one that is in the
+                target language already is its own translation, and the error of any other is that of the call.
         """
-        with self._opened("TranslateText", context, request.request_id) as record:
-            if says_target(request):
+        with self._opened("TranslateText", context, request.request_id) as record, ExitStack() as held:
+            if or_return and says_target(request):
                 texts = self._untranslated(request, record)
-            else:
-                answer = await self._translated(request, context, record)
+                return pb.TranslateTextResponse(translations=texts, request_id=record.request_id)
+            plan, call = await self._planner.translation(request, context, record, held)
+            async with self._gate.limited(context), call:
+                await call.add(request.contents)
+                results = await call.done()
+            translated = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)
+            answer = whole(translated, self._settings.max_answer_bytes)
+            if or_return:
                 record.failed_texts = 0  # none has an error of its own in the answer
                 texts = texts_of(request, answer)
-            return pb.TranslateTextResponse(translations=texts, request_id=record.request_id)
+                return pb.TranslateTextResponse(translations=texts, request_id=record.request_id)
+            return answer
 
     async def stream(
         self, request: pb.TranslateTextRequest, context: CallContext
@@ -203,7 +203,7 @@ class TranslationHandlers:
                 call, pairs = await self._planner.scoring(request, context, record, held)
                 async with self._gate.limited(context), call:
                     await call.add_pairs(pairs)
-                    results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
+                    results = await call.done()
             scores = [scored(result, record.model) for result in results.values()]
             answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
@@ -258,43 +258,30 @@ class TranslationHandlers:
             if name:
                 _name(record, name)
         failure: DragomanError | None = None
-        self._gate.enter()
         try:
-            if context.caller.entry is None:  # no key, no quota
-                yield record
-            else:
-                with self._callers.visit(context.caller):
+            with self._gate.counting():
+                if context.caller.entry is None:  # no key, no quota
                     yield record
+                else:
+                    with self._callers.visit(context.caller):
+                        yield record
         except (asyncio.CancelledError, GeneratorExit):  # a transport cancels for both, or reads on no more
             record.code = (DeadlineExceededError if context.late else RequestCancelledError).code
             raise
         except Exception as error:
-            failure = copy(error if isinstance(error, DragomanError) else unexpected(error))
+            failure = copy(told(error))
             failure.request_id = record.request_id
             record.code, record.reason = failure.code, failure.reason
             if not record.admitted and isinstance(error, DragomanError):
                 self._access_log.refused(failure)
         finally:
             # Before the status leaves: a client that does not read keeps it from leaving.
-            self._gate.leave()
             self._access_log.ended(record, context.metadata)
         if failure is not None:
             try:
                 raise failure
             finally:
                 del failure  # else it and this frame would keep each other
-
-    async def _translated(
-        self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats
-    ) -> pb.TranslateTextResponse:
-        """Translate all texts of a call that is open; the errors are those of :meth:`translate`."""
-        with ExitStack() as held:
-            plan, call = await self._planner.translation(request, context, record, held)
-            async with self._gate.limited(context), call:
-                await call.add(request.contents)
-                results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
-        answer = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)
-        return whole(answer, self._settings.max_answer_bytes)
 
     def _untranslated(self, request: pb.TranslateTextRequest, record: CallStats) -> list[pb.TranslatedText]:
         """Give back the texts of a call that is open, within the limits of any call."""
@@ -319,21 +306,6 @@ class TranslationHandlers:
                 raise result
             record.failed_texts += 1
         return result
-
-
-async def _finished(call: Call, record: CallStats, *, all_or_nothing: bool) -> dict[int, Result]:
-    """Wait for all texts of a call, and give what became of them.
-
-    Raises:
-        DragomanError: why one has no result, where all or nothing is wanted.
-    """
-    await call.done()
-    results = await call.results(range(call.count))
-    errors = [result for result in results.values() if isinstance(result, DragomanError)]
-    if errors and all_or_nothing:
-        refuse_any(errors)
-    record.failed_texts = len(errors)
-    return results
 
 
 def _name(record: CallStats, request_id: str) -> None:

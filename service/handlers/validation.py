@@ -173,6 +173,16 @@ def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> No
     raise_if_any([*_count(request.contents, settings), *_mime_type(request), *_request_id(request)])
 
 
+def answerable_bytes(settings: Settings, alternatives: int = MAX_BEAM_SIZE, alignments: int = _ALIGNMENT_TEXTS) -> int:
+    """Say how large texts may be together whose translations are to fit one answer.
+
+    Args:
+        alternatives: of each.
+        alignments: texts as large as it that take the room of its alignments.
+    """
+    return settings.max_answer_bytes // (_TIMES_ITS_SOURCE * (1 + alternatives + alignments))
+
+
 def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
     """Check a further message of a batch."""
     violations = []
@@ -242,7 +252,7 @@ def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: 
     contents, options, violations = request.contents, request.options, _count(request.contents, settings)
     alternatives = min(options.alternatives, MAX_BEAM_SIZE)  # more is an error by itself
     alignments = _ALIGNMENT_TEXTS if options.alignments else 0
-    limit_bytes = settings.max_answer_bytes // (_TIMES_ITS_SOURCE * (1 + alternatives + alignments))
+    limit_bytes = answerable_bytes(settings, alternatives, alignments)
     if not one_answer or sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
         return violations
     size = sum(size for text in contents if (size := len(text.encode())) <= settings.max_text_bytes)

@@ -1,9 +1,11 @@
 """The admission to a queue: by its waiting, running and reserved tokens, and by the speed of the engine."""
 
+import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,9 +15,12 @@ from service.options import Priority, RequestOptions
 from service.queue import admission_rules as rules
 from service.queue.admission_rules import QueueLimits, Room, WaitEstimate
 from service.queue.fair_queue import QUANTUM, FairQueue, Load
-from service.queue.throughput import DecayingRatio, Throughput
 
 _MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens others have
+_MEMORY_S: Final = 2.0  # of busy time: some hundred sentences, and a slower machine shows within seconds
+# After so long without busy time nothing is known any more. Else one stall could make the estimate so low that what is
+# refused for it keeps the engine from ever being busy again.
+_TRUST_S: Final = 30.0
 
 
 @dataclass(slots=True, eq=False)
@@ -41,17 +46,21 @@ class Admission:
     Calls ask from any thread; the owner of the queue, which tells what becomes of decodes, holds the lock.
     """
 
-    def __init__(self, limits: QueueLimits, waiting: FairQueue, lock: threading.Lock) -> None:
+    def __init__(
+        self, limits: QueueLimits, waiting: FairQueue, lock: threading.Lock, is_saturated: Callable[[], bool]
+    ) -> None:
         """Begin with nothing known.
 
         Args:
             waiting: the queue.
+            is_saturated: tells whether the engine has all that it can take; under the lock.
         """
         self._limits = limits
         self._reservations: set[Reservation] = set()
         self._refusal: DragomanError | None = None
         self._waiting = waiting
         self._lock = lock
+        self._is_saturated = is_saturated
         self._running = 0  # taken and not ended
         self._running_tokens = 0  # of these, in source tokens
         self._throughput = Throughput()
@@ -142,16 +151,11 @@ class Admission:
         if text_bytes := sum([decode.text_bytes for decode in decodes]):
             self._tokens_per_byte.add(sum([decode.tokens for decode in decodes]), text_bytes)
 
-    def note_taken(self, decodes: Sequence[Decode], *, saturated: bool) -> None:
-        """Count decodes that have left the queue to run; under the lock.
-
-        Args:
-            decodes: that were taken.
-            saturated: whether the engine has all that it can take.
-        """
+    def note_taken(self, decodes: Sequence[Decode]) -> None:
+        """Count decodes that have left the queue to run; under the lock."""
         self._running += len(decodes)
         self._running_tokens += sum([decode.cost for decode in decodes])
-        self.watch(saturated=saturated)
+        self.watch()
 
     def note_ends(self, decodes: Sequence[Decode]) -> None:
         """Count decodes that ran, and have ended; under the lock."""
@@ -160,9 +164,9 @@ class Admission:
         self._running_tokens -= tokens
         self._throughput.finish(tokens, time.monotonic())
 
-    def watch(self, *, saturated: bool) -> None:
+    def watch(self) -> None:
         """Measure how fast the engine is, while it has all that it can take and more waits; under the lock."""
-        busy = saturated and self._waiting.slots > 0
+        busy = self._waiting.slots > 0 and self._is_saturated()
         if busy is not self._throughput.runs:
             now_s = time.monotonic()
             if busy:
@@ -201,3 +205,88 @@ class Admission:
 
     def _per_second(self) -> float | None:
         return self._throughput.per_second(time.monotonic())
+
+
+class Throughput:
+    """Source tokens finished a second.
+
+    Its clock runs while every thread has its fill and segments are left over: an engine with free slots finishes
+    less only because less was asked of it. Nothing is known before one such time in which as much was finished as
+    was in progress at its beginning: slots that were all filled at once finish nothing for a while.
+
+    Attributes:
+        runs: whether the clock runs.
+    """
+
+    def __init__(self) -> None:
+        self._ratio = DecayingRatio(_MEMORY_S)
+        self.runs = False
+        self._counted_s = 0.0  # until when time was counted, while the clock runs
+        self._stopped_s = 0.0  # when the clock last stopped
+        self._missing = 0  # source tokens to be finished until the rate is known
+        self._known = False
+
+    def start(self, source_tokens: int, now_s: float) -> None:
+        """Let the clock run, from a time at which so much was in progress."""
+        self._known = self._known and self._trusted(now_s)
+        self.runs, self._counted_s = True, now_s
+        if not self._known:
+            self._ratio = DecayingRatio(_MEMORY_S)
+            self._missing = source_tokens
+
+    def stop(self, now_s: float) -> None:
+        """Let the clock stand."""
+        self.finish(0, now_s)
+        self.runs, self._stopped_s = False, now_s
+
+    def finish(self, source_tokens: int, now_s: float) -> None:
+        """Count what was finished, if the clock runs."""
+        if not self.runs:
+            return
+        self._ratio.add(source_tokens, now_s - self._counted_s)
+        self._counted_s = now_s
+        if not self._known:
+            self._missing -= source_tokens
+            self._known = self._missing <= 0 < source_tokens
+
+    def per_second(self, now_s: float) -> float | None:
+        """Give the source tokens per second; None where that is not known."""
+        if not (self._known and self._trusted(now_s)):
+            return None
+        # What takes long right now counts before it has ended.
+        return self._ratio.value(now_s - self._counted_s if self.runs else 0.0) or None
+
+    def _trusted(self, now_s: float) -> bool:
+        return self.runs or now_s - self._stopped_s <= _TRUST_S
+
+
+class DecayingRatio:
+    """The ratio of two sums in which what is older counts for less, by the e-th part every `memory`."""
+
+    def __init__(self, memory: float) -> None:
+        """Begin with nothing seen.
+
+        Args:
+            memory: how much of the denominator back a share counts 1/e of the latest.
+        """
+        self._memory = memory
+        self._numerator = self._denominator = 0.0
+
+    def add(self, numerator: float, denominator: float) -> None:
+        """Count an interval, over which the numerator is taken to be spread evenly."""
+        kept = math.exp(-denominator / self._memory)
+        weight = self._memory * (1 - kept) / denominator if denominator else 1.0
+        self._numerator = self._numerator * kept + numerator * weight
+        self._denominator = self._denominator * kept + denominator * weight
+
+    def value(self, more: float = 0.0) -> float | None:
+        """Give the ratio; None where nothing was seen.
+
+        Args:
+            more: of the denominator, since the last interval, with nothing of the numerator.
+        """
+        if more:
+            later = copy(self)
+            later.add(0.0, more)
+            return later.value()
+        return self._numerator / self._denominator if self._denominator else None

@@ -8,6 +8,7 @@ however much each of them has waiting, and each segment costs the same few opera
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
@@ -43,6 +44,7 @@ class Load(NamedTuple):
         return Load(self.source_tokens + other.source_tokens, self.text_bytes + other.text_bytes)
 
 
+@dataclass(slots=True, eq=False)
 class _Flow:
     """The segments of one client, in order of arrival.
 
@@ -52,27 +54,25 @@ class _Flow:
         arrived: source tokens that ever arrived.
     """
 
-    __slots__ = ("arrived", "credit", "segments", "source_tokens", "text_bytes")
-
-    def __init__(self) -> None:
-        # Ordered: a plain dict finds its first key by passing over all that were removed before it.
-        self.segments: OrderedDict[Decode, int] = OrderedDict()
-        self.credit = QUANTUM
-        self.source_tokens = self.text_bytes = self.arrived = 0
+    # Ordered: a plain dict finds its first key by passing over all that were removed before it.
+    segments: OrderedDict[Decode, int] = field(default_factory=OrderedDict)
+    credit: int = QUANTUM
+    source_tokens: int = 0
+    text_bytes: int = 0
+    arrived: int = 0
 
     def ahead_of(self, decode: Decode) -> int:
         """Count the source tokens that are before a segment, or were behind it and have been withdrawn."""
         return max(0, self.segments[decode] - (self.arrived - self.source_tokens))
 
 
+@dataclass(slots=True, eq=False)
 class _Ring:
     """The clients of one priority, the one whose turn it is first."""
 
-    __slots__ = ("flows", "source_tokens", "text_bytes")
-
-    def __init__(self) -> None:
-        self.flows: OrderedDict[str, _Flow] = OrderedDict()
-        self.source_tokens = self.text_bytes = 0
+    flows: OrderedDict[str, _Flow] = field(default_factory=OrderedDict)
+    source_tokens: int = 0
+    text_bytes: int = 0
 
     def next(self) -> Decode:
         """Find the segment whose turn it is, and pass the turn on where the credit of a client is used up."""

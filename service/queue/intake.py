@@ -5,16 +5,73 @@ What is known is answered, what is on its way is shared, the rest is submitted.
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 
 from dragoman.errors import DeadlineExceededError, DragomanError
-from service.decode import Decode, DecodeStatus
+from service.decode import Decode, DecodeStatus, notify
 from service.options import RequestOptions
-from service.queue.mailbox import Mailbox, notify
+from service.queue.mailbox import Mailbox
 from service.queue.result_cache import Key, Result, ResultCache
-from service.queue.shared_decode import SharedDecode
 from service.segment import Origin, Segment
 from service.telemetry.metrics import ModelMetrics
+
+
+class SharedDecode:
+    """A decode in the mailbox, and the segments that wait for it.
+
+    It has the latest deadline of theirs. Each call ends at its own deadline by itself, and withdraws its segments.
+
+    Attributes:
+        key: of its result.
+        decode: it itself.
+        segments: that wait, in order of arrival; each with the decode of its own, which it would have without them.
+    """
+
+    __slots__ = ("_deadlines", "_wanting_deltas", "decode", "key", "segments")
+
+    def __init__(self, key: Key, segment: Segment, on_progress: Callable[[Decode], None]) -> None:
+        """Take the decode of a segment, which has not joined yet, and have it wait in the turn of its client."""
+        options = segment.options
+        self.key = key
+        self.decode = decode = segment.decode
+        decode.client, decode.priority = options.client, options.priority
+        decode.deadline_s, decode.wants_deltas = options.deadline_s, options.wants_deltas
+        decode.on_progress = on_progress
+        self.segments: dict[Segment, Decode] = {}
+        # How many of them have each deadline: the segments of one call have the same.
+        self._deadlines: Counter[float | None] = Counter()
+        self._wanting_deltas = 0
+
+    def join(self, segment: Segment) -> None:
+        """Have a segment wait for it, too."""
+        decode, options = self.decode, segment.options
+        if self.segments:
+            segment.origin = Origin.COALESCED
+        if decode.deadline_s != options.deadline_s:
+            decode.deadline_s = _later(decode.deadline_s, options.deadline_s)
+        decode.wants_deltas |= options.wants_deltas
+        self.segments[segment], segment.decode = segment.decode, decode
+        self._deadlines[options.deadline_s] += 1
+        self._wanting_deltas += options.wants_deltas
+
+    def leave(self, segment: Segment, now_s: float) -> None:
+        """End a segment that waits, in the same time however many do; `trim` is for when all have left who do."""
+        options = segment.options
+        del self.segments[segment]
+        self._wanting_deltas -= options.wants_deltas
+        self._deadlines[options.deadline_s] -= 1
+        if not self._deadlines[options.deadline_s]:
+            del self._deadlines[options.deadline_s]
+        segment.leave(now_s)
+
+    def trim(self) -> None:
+        """Ask for no more, now that some have left, than those who stay do."""
+        self.decode.wants_deltas = self._wanting_deltas > 0
+        if self.decode.deadline_s not in self._deadlines:
+            # Computed first and set at once: an engine thread reads it.
+            self.decode.deadline_s = reduce(_later, self._deadlines)
 
 
 class Intake:
@@ -128,19 +185,15 @@ class Intake:
         asyncio.get_running_loop().call_soon(notify, [segment for segment, _ in known])
 
     def _progressed(self, decode: Decode) -> None:
-        """Pass on the news of a decode."""
+        """Pass on the news of a decode; of its end to all who waited, but a passed deadline may not be theirs."""
         shared = self._shared.get(decode)
         if shared is None:
             return  # its end already showed when a token of it was told
-        if decode.finished:
-            self._end(shared)
-        else:
+        if not decode.finished:
             notify([segment for segment in shared.segments if segment.options.wants_deltas])
-
-    def _end(self, shared: SharedDecode) -> None:
-        """Tell all who waited of the end; but a passed deadline may not be theirs."""
+            return
         self._forget(shared)
-        decode, late = shared.decode, dict[Segment, Decode]()
+        late: dict[Segment, Decode] = {}
         if isinstance(decode.error, DeadlineExceededError):
             now_s = time.monotonic()
             late = {segment: own for segment, own in shared.segments.items() if _has_time(segment, now_s)}
@@ -187,3 +240,8 @@ def _tell_end(segments: Sequence[Segment]) -> None:
 def _has_time(segment: Segment, now_s: float) -> bool:
     deadline_s = segment.options.deadline_s
     return deadline_s is None or deadline_s > now_s
+
+
+def _later(first_s: float | None, second_s: float | None) -> float | None:
+    """Give the later of two times, where None is never."""
+    return None if first_s is None or second_s is None else max(first_s, second_s)

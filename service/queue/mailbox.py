@@ -6,21 +6,20 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, TypeVar
+from typing import Final
 
 from dragoman.errors import DragomanError, DrainingError
-from service.decode import Decode
+from service.decode import Decode, FinishReason, notify
 from service.options import Priority
 from service.queue.admission import Admission
 from service.queue.admission_rules import QueueLimits
 from service.queue.fair_queue import FairQueue
-from service.segment import Segment
-from service.telemetry.segment_stats import SegmentStats
+from service.telemetry.metrics import ModelMetrics
 
 # Source tokens that keep a thread in the encoder for several decode steps.
 _LONG_RUN_TOKENS: Final = 96
-
-_News = TypeVar("_News", Decode, Segment)
+_WITHDRAWN: Final = (FinishReason.CANCELLED, FinishReason.DEADLINE)
+_FAILED: Final = "INTERNAL"
 
 
 @dataclass(slots=True, eq=False)
@@ -55,12 +54,13 @@ class Mailbox:
     Attributes:
         admission: who is let in.
         waiting: the decodes; other threads only look at it.
+        unfinished: decodes submitted that have not ended.
     """
 
     def __init__(
         self,
         limit_source_tokens: int,
-        segment_stats: SegmentStats | None = None,
+        metrics: ModelMetrics | None = None,
         *,
         limit_text_bytes: int | None = None,
         max_delay_s: float = 0.0,
@@ -69,19 +69,18 @@ class Mailbox:
 
         Args:
             limit_source_tokens: tokens that may wait of one client alone, see `admission_rules`.
-            segment_stats: of its own, where every end is entered once; None: nobody counts.
+            metrics: in which every end is entered once; None: nobody counts.
             limit_text_bytes: bytes of their texts that may wait, likewise; None: any.
             max_delay_s: that an interactive request may have to wait, by `precheck`; 0: any.
         """
-        self._segment_stats = segment_stats
+        self._ends = None if metrics is None else EndCounts(metrics)
         self._lock = threading.Lock()
         self.waiting = FairQueue()
         limits = QueueLimits(limit_source_tokens, limit_text_bytes, max_delay_s)
-        self.admission = Admission(limits, self.waiting, self._lock)
+        self.admission = Admission(limits, self.waiting, self._lock, self.is_saturated)
         self._workers: list[_Worker] = []  # those that were registered first are served first
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._unfinished = 0
-        self._idle = threading.Condition(self._lock)
+        self.unfinished = 0
         self._stopped = False
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -102,11 +101,6 @@ class Mailbox:
         """Count the source tokens of the decodes that wait at one priority."""
         return self.waiting.source_tokens_of(priority)
 
-    @property
-    def unfinished(self) -> int:
-        """Decodes submitted that have not ended."""
-        return self._unfinished
-
     def submit(self, decodes: Sequence[Decode], *, let_in: bool = False, again: bool = False) -> None:
         """Queue all decodes, or none.
 
@@ -124,7 +118,7 @@ class Mailbox:
             for decode in decodes:
                 decode.submitted_s = now_s
             self.waiting.push(decodes)
-            self._unfinished += len(decodes)
+            self.unfinished += len(decodes)
             self._wake()
 
     def promote(self, decode: Decode, client: str, priority: Priority) -> None:
@@ -141,10 +135,10 @@ class Mailbox:
                 if decode in self.waiting:
                     self.waiting.remove(decode)
                     decode.end_early(now_s)
-                    if self._segment_stats is not None:
-                        self._segment_stats.enter([decode])
-                    self._forget(1)
-            self.admission.watch(saturated=self._saturated)
+                    if self._ends is not None:
+                        self._ends.enter([decode])
+                    self.unfinished -= 1
+            self.admission.watch()
 
     def close(self) -> None:
         """Refuse whatever comes from now on; what was submitted goes on."""
@@ -163,7 +157,7 @@ class Mailbox:
         with self._lock:
             self.admission.close(error)
             failed = self.waiting.clear()
-            self.admission.note_taken(failed, saturated=self._saturated)
+            self.admission.note_taken(failed)
         for decode in failed:
             decode.fail(error, time.monotonic())
         self.deliver(failed)
@@ -206,7 +200,7 @@ class Mailbox:
             offered = min(room, max(share, demand), left)
             taken = self.waiting.take(offered, source_tokens, room=room)
             own.note_taken(taken, offered, room)
-            self.admission.note_taken(taken, saturated=self._saturated)
+            self.admission.note_taken(taken)
             self._wake()
             return taken
 
@@ -214,8 +208,12 @@ class Mailbox:
         """Take at most `count` decodes, one each of clients of whom a thread, which holds `held`, has none."""
         with self._lock:
             taken = self.waiting.take_new(count, held)
-            self.admission.note_taken(taken, saturated=self._saturated)
+            self.admission.note_taken(taken)
             return taken
+
+    def is_saturated(self) -> bool:
+        """Tell whether each worker got at its last step all that it can take; under the lock."""
+        return False not in [worker.filled for worker in self._workers]
 
     def deliver(self, progressed: Sequence[Decode]) -> None:
         """Tell the callers that wait for these decodes, with one wake-up of the event loop for all."""
@@ -225,24 +223,20 @@ class Mailbox:
         if finished:
             with self._lock:  # counted first: an answer is in the metrics when its caller has it
                 self.admission.note_ends(finished)
-                if self._segment_stats is not None:
-                    self._segment_stats.enter(finished)
+                if self._ends is not None:
+                    self._ends.enter(finished)
         try:
-            self._tell(progressed)
+            if self._loop is None:
+                notify(progressed)
+            else:
+                self._loop.call_soon_threadsafe(notify, progressed)
+        except RuntimeError:
+            if self._loop is None or not self._loop.is_closed():  # else nobody waits any more
+                raise
         finally:
             if finished:
                 with self._lock:
-                    self._forget(len(finished))
-
-    def wait_idle(self, timeout_s: float | None = None) -> bool:
-        """Block until everything submitted has ended; False if it has not in time."""
-        with self._lock:
-            return self._idle.wait_for(lambda: not self._unfinished, timeout_s)
-
-    @property
-    def _saturated(self) -> bool:
-        """Whether each worker got at its last step all that it can take."""
-        return False not in [worker.filled for worker in self._workers]
+                    self.unfinished -= len(finished)
 
     def _left(self) -> list[int]:
         """Count for each worker the slots of what waits beyond the demand of those before it."""
@@ -255,36 +249,36 @@ class Mailbox:
             if left:
                 worker.arrived.notify()
 
-    def _tell(self, progressed: Sequence[Decode]) -> None:
-        """Call `on_progress` of all, with one wake-up of the event loop."""
-        if self._loop is None:
-            notify(progressed)
-            return
-        try:
-            self._loop.call_soon_threadsafe(notify, progressed)
-        except RuntimeError:
-            if not self._loop.is_closed():  # else nobody waits any more
-                raise
 
-    def _forget(self, ended: int) -> None:
-        self._unfinished -= ended
-        if not self._unfinished:
-            self._idle.notify_all()
+class EndCounts:
+    """Counts how decodes ended: by reason, by length, and the tokens that withdrawn ones did not need."""
 
+    def __init__(self, metrics: ModelMetrics) -> None:
+        self._metrics = metrics
+        self._ended = {reason: metrics.segments_total[reason.name] for reason in FinishReason}
+        self._failed = metrics.segments_total[_FAILED]
+        self._source_tokens = self._target_tokens = 0  # of those that the model ended
 
-def notify(news: Sequence[_News]) -> None:
-    """Call `on_progress` of all, but of those that were cancelled.
+    def enter(self, decodes: Iterable[Decode]) -> None:
+        """Count decodes that have ended."""
+        for decode in decodes:
+            if decode.finish_reason is None:
+                self._failed.inc()
+                continue
+            self._ended[decode.finish_reason].inc()
+            if decode.finish_reason in _WITHDRAWN:
+                self._metrics.cancelled_tokens_saved_total.inc(self._expected_rest(decode))
+                continue
+            if decode.slots > 1:
+                self._metrics.searched_segments_total.inc()
+            source_tokens = len(decode.source_ids)
+            self._metrics.length_ratio.observe(len(decode.target_ids) / max(source_tokens - 1, 1))
+            if decode.finish_reason is FinishReason.EOS:
+                self._source_tokens += source_tokens
+                self._target_tokens += len(decode.target_ids)
 
-    Raises:
-        Exception: what the last of them raised that failed.
-    """
-    failure: Exception | None = None
-    for each in news:
-        if each.cancel_requested:
-            continue
-        try:
-            each.on_progress(each)
-        except Exception as error:  # one caller's fault must not keep the news from the others
-            failure = error
-    if failure is not None:
-        raise failure
+    def _expected_rest(self, decode: Decode) -> float:
+        """Estimate how many tokens one would still have got, if it were like those before it."""
+        ratio = self._target_tokens / self._source_tokens if self._source_tokens else 1.0
+        expected = min(ratio * len(decode.source_ids), decode.max_target_tokens)
+        return max(0.0, expected - len(decode.target_ids))

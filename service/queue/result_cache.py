@@ -42,24 +42,15 @@ class Key(NamedTuple):
         """Make the key of what is asked of the engine."""
         constraints = decode.constraints
         return cls(
-            _bytes(decode.source_ids),
+            array("i", decode.source_ids).tobytes(),  # an int of its own takes 36 bytes
             decode.start_ids,
-            _bytes(decode.prefix_ids) if decode.prefix_ids else b"",
-            _bytes(decode.scored_ids) if decode.scored_ids else b"",
+            array("i", decode.prefix_ids).tobytes() if decode.prefix_ids else b"",
+            array("i", decode.scored_ids).tobytes() if decode.scored_ids else b"",
             decode.max_target_tokens,
             decode.decoding,
             constraints.terms if constraints else (),
             constraints.at_most if constraints else (),
         )
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of its ids, and of the forms of its constraints."""
-        ids_bytes = len(self.source_ids) + len(self.prefix_ids) + len(self.scored_ids)
-        if not (self.terms or self.at_most):
-            return ids_bytes
-        forms = [form for term in self.terms for form in term] + [form for form, _ in self.at_most]
-        return ids_bytes + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
 
 
 class Result(NamedTuple):
@@ -97,19 +88,6 @@ class Result(NamedTuple):
             array("d", decode.token_log_probabilities) if decode.token_log_probabilities else (),
         )
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of its ids and their log-probabilities, and of what stands around those of hypotheses."""
-        tokens = len(self.target_ids) + sum([len(each.target_ids) for each in self.hypotheses])
-        rows = [row for rows in (self.attention, *[each.attention for each in self.hypotheses]) for row in rows]
-        return (
-            self.target_ids.itemsize * tokens
-            + _SCORE_BYTES * len(self.token_log_probabilities)
-            + _HYPOTHESIS_BYTES * len(self.hypotheses)
-            # Hypotheses share the rows of what they have in common: an object is counted once.
-            + sum({id(row): row.nbytes + _ROW_BYTES for row in rows}.values())
-        )
-
     def end(self, decode: Decode, now_s: float) -> None:
         """End a decode that asks for the same, and has not begun, in the same way."""
         decode.target_ids = self.target_ids.tolist()
@@ -133,7 +111,7 @@ class ResultCache(LruStore[Key, Result]):
         Args:
             limit_bytes: what the results may take, keys and books counted; 0: none is kept.
         """
-        super().__init__(limit_bytes)
+        super().__init__(limit_bytes, metrics.result_cache_bytes.inc)
         self._metrics = metrics
 
     def keep(self, key: Key, decode: Decode) -> None:
@@ -141,9 +119,7 @@ class ResultCache(LruStore[Key, Result]):
         if decode.finish_reason not in _LASTING or key.decoding.sampling is not None:
             return
         result = Result.of(decode)
-        before_bytes = self.size_bytes
-        self.put(key, result, key.size_bytes + result.size_bytes + _ENTRY_BYTES)
-        self._metrics.result_cache_bytes.inc(self.size_bytes - before_bytes)
+        self.put(key, result, size_bytes(key, result))
 
     def count(self, hits: Sequence[Result], missed: Sequence[Key]) -> None:
         """Enter lookups in the metrics."""
@@ -155,12 +131,21 @@ class ResultCache(LruStore[Key, Result]):
         if misses:
             self._metrics.result_cache_misses_total.inc(misses)
 
-    def clear(self) -> None:
-        """Forget all results."""
-        self._metrics.result_cache_bytes.dec(self.size_bytes)
-        super().clear()
 
-
-def _bytes(ids: Sequence[int]) -> bytes:
-    """Keep ids in 4 bytes each: an int of its own takes 36."""
-    return array("i", ids).tobytes()
+def size_bytes(key: Key, result: Result) -> int:
+    """Estimate the bytes of an entry: of its ids and numbers, and of the objects around them."""
+    ids_bytes = len(key.source_ids) + len(key.prefix_ids) + len(key.scored_ids)
+    forms = [form for term in key.terms for form in term] + [form for form, _ in key.at_most]
+    tokens = len(result.target_ids) + sum([len(each.target_ids) for each in result.hypotheses])
+    rows = [row for rows in (result.attention, *[each.attention for each in result.hypotheses]) for row in rows]
+    return (
+        _ENTRY_BYTES
+        + ids_bytes
+        + _FORM_BYTES * len(forms)
+        + _FORM_TOKEN_BYTES * sum(map(len, forms))
+        + result.target_ids.itemsize * tokens
+        + _SCORE_BYTES * len(result.token_log_probabilities)
+        + _HYPOTHESIS_BYTES * len(result.hypotheses)
+        # Hypotheses share the rows of what they have in common: an object is counted once.
+        + sum({id(row): row.nbytes + _ROW_BYTES for row in rows}.values())
+    )

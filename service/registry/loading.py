@@ -18,7 +18,6 @@ from service.registry.catalog import Pipeline, ServedModel
 from service.registry.model_cost import Cost, anonymous_bytes
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import Metrics
-from service.telemetry.segment_stats import SegmentStats
 from service.text.translator import Limits, Translator
 
 _log = structlog.get_logger()
@@ -50,7 +49,7 @@ def load(
     """
     mailbox = Mailbox(
         settings.queue_source_tokens,
-        SegmentStats(metrics.of(bundle.manifest.name)),
+        metrics.of(bundle.manifest.name),
         limit_text_bytes=settings.queue_mb * MEGABYTE,
         max_delay_s=settings.max_delay_s,
     )

@@ -147,7 +147,7 @@ def _decode(runner: Runner, waves: Sequence[Sequence[Golden]], manifest: Manifes
         if is_exact and decode.slots == 1:  # the hypotheses of a search stand in any order
             hashes[decode].update(logits)
 
-    drive(runner, manifest.eos_id, decodes, watch)
+    drive(runner, decodes, watch)
     flat = [decode for wave in decodes for decode in wave]
     raise_first(flat)
     for decode in flat:

@@ -99,9 +99,6 @@ class Slots(Protocol):
     def commit(self, slots: int) -> None:
         """Make a step of the first slots valid."""
 
-    def lengths_of(self, slots: int) -> tuple[list[int], list[int]]:
-        """Count tokens in the cache and source tokens, of each of the first slots."""
-
     def move(self, source: int, target: int) -> None:
         """Let a slot take the place of another, whose segment has left."""
 

@@ -1,4 +1,4 @@
-"""The decode batch in host memory: each slot owns its row of every buffer."""
+"""The decode batch in host memory: each slot owns its row of every buffer, and a step changes the rows in place."""
 
 import math
 import mmap
@@ -6,12 +6,35 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
+import onnxruntime
 from numpy.typing import NDArray
 
-from dragoman.bundle import Manifest, Precision
+from dragoman.bundle import (
+    ASKED_IDS,
+    ASKED_LOG_PROBABILITIES,
+    ATTENTION_SCORES,
+    BEST_IDS,
+    BEST_LOG_PROBABILITIES,
+    COUNT,
+    IDS,
+    LENGTHS,
+    LOGITS,
+    MEMORY_LENGTHS,
+    NEXT_IDS,
+    SOURCE_CAPACITY,
+    STATES,
+    TARGET_CAPACITY,
+    Manifest,
+    Precision,
+    cache_names,
+    memory_names,
+    present_name,
+    state_names,
+)
 from service.runtime.attention import attention
+from service.runtime.binding import Tensor, bind
+from service.runtime.interfaces import Candidates
 from service.runtime.output import OutputLayer, SlotOutputs
-from service.runtime.row_state import RowState
 
 # Of keys and values, by the precision of the products.
 KEY_VALUE_TYPES: Final[Mapping[Precision, type[np.generic]]] = {"fp32": np.float32, "int8": np.int8, "fp16": np.float16}
@@ -20,6 +43,45 @@ LOGITS_TYPES: Final[Mapping[Precision, type[np.floating]]] = {
     "int8": np.float32,
     "fp16": np.float16,
 }
+
+
+class RowState:
+    """Ids and lengths of fixed capacity.
+
+    A row's valid parts are half-open intervals: own keys and values [0, length), memory [0, memory_length).
+
+        ids, next_ids: int64 [rows]      lengths, memory_lengths: int32 [rows]
+    """
+
+    def __init__(self, rows: int, start_id: int) -> None:
+        """Make rows without segments.
+
+        Args:
+            rows: how many.
+            start_id: from which every translation begins.
+        """
+        self._start_id = start_id
+        self.ids = np.full(rows, start_id, np.int64)
+        self.next_ids = self.ids.copy()
+        self.lengths = np.zeros(rows, np.int32)
+        # One where there is no segment: attention over nothing is not a number.
+        self.memory_lengths = np.ones(rows, np.int32)
+
+    def begin(self, row: int, source_tokens: int) -> None:
+        """Begin a segment in a row, with nothing decoded."""
+        self.ids[row] = self._start_id
+        self.lengths[row] = 0
+        self.memory_lengths[row] = source_tokens
+
+    def commit(self, rows: slice | NDArray[np.int64]) -> None:
+        """Make a step of some rows valid: the next ids are the ids now, and what was written counts."""
+        self.ids[rows] = self.next_ids[rows]
+        self.lengths[rows] += 1
+
+    def copy(self, source: int, target: int) -> None:
+        """Let a row be as another."""
+        for values in (self.ids, self.lengths, self.memory_lengths):
+            values[target] = values[source]
 
 
 class SlotTable:
@@ -86,10 +148,6 @@ class SlotTable:
         self.rows.commit(slice(slots))
         self.turn = self._last_turn - self.turn
 
-    def lengths_of(self, slots: int) -> tuple[list[int], list[int]]:
-        """Count tokens in the cache and source tokens, of each of the first slots."""
-        return self.rows.lengths_of(slice(slots))
-
     def move(self, source: int, target: int) -> None:
         """Copy what is valid of one row over another."""
         self.states[self.turn, :, target] = self.states[self.turn, :, source]
@@ -122,6 +180,81 @@ class SlotTable:
         """Give how much the last run looked at each token of the slot's source, [source tokens]."""
         tokens = self.rows.memory_lengths[slot]
         return attention(self.attention_scores[slot, :, 0, :tokens], self._alignment_heads)
+
+
+class DecoderStep:
+    """The decoder graph bound to the rows of one slot table."""
+
+    def __init__(
+        self, session: onnxruntime.InferenceSession, search: onnxruntime.InferenceSession, slots: SlotTable
+    ) -> None:
+        """Bind the graph of a session; another one searches its logits."""
+        self._session = session
+        self._search = search
+        self._slots = slots
+        self._outputs = {output.name for output in session.get_outputs()}
+        self._bindings: dict[tuple[int, int, int], onnxruntime.IOBinding] = {}
+
+    def prepare(self) -> None:
+        """Do nothing: a CPU records nothing."""
+
+    def close(self) -> None:
+        """Forget the bindings."""
+        self._bindings.clear()
+
+    def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
+        """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.
+
+        Returns:
+            The next ids, a view of [rows].
+        """
+        key = self._slots.turn, start, rows
+        binding = self._bindings.get(key)
+        if binding is None:
+            binding = self._bindings[key] = self._bind(slice(start, start + rows))
+        self._session.run_with_iobinding(binding)
+        if self._slots.outputs is not None:
+            self._slots.outputs.run(slice(start, start + rows))
+        return self._slots.rows.next_ids[start : start + rows]
+
+    def best(self, start: int, count: int, asked: NDArray[np.int64]) -> Candidates:
+        """Find the best tokens of slots, by the logits of the last run."""
+        if self._slots.outputs is not None:
+            self._slots.outputs.spread(range(start, start + len(asked)))
+        logits = self._slots.logits[start : start + len(asked)]
+        feeds = {LOGITS: logits, COUNT: np.array([min(count, logits.shape[1])]), ASKED_IDS: asked}
+        return Candidates(*self._search.run([BEST_IDS, BEST_LOG_PROBABILITIES, ASKED_LOG_PROBABILITIES], feeds))
+
+    def _bind(self, rows: slice) -> onnxruntime.IOBinding:
+        """Bind some rows of every buffer, for the current turn; caches are input and output at once."""
+        slots, state = self._slots, self._slots.rows
+        inputs: dict[str, NDArray[np.generic]] = {
+            IDS: state.ids[rows],
+            LENGTHS: state.lengths[rows],
+            MEMORY_LENGTHS: state.memory_lengths[rows],
+            TARGET_CAPACITY: slots.target_capacity,
+            SOURCE_CAPACITY: slots.source_capacity,
+        }
+        outputs: dict[str, NDArray[np.generic]] = {ATTENTION_SCORES: slots.attention_scores[rows]}
+        if slots.outputs is None:
+            outputs |= {NEXT_IDS: state.next_ids[rows], LOGITS: slots.logits[rows]}
+        else:
+            outputs[STATES] = slots.outputs.states[rows]
+        caches, memories = (each.reshape(-1, *each.shape[2:]) for each in (slots.caches, slots.memory))
+        for name, cache in zip(cache_names(len(slots.caches)), caches, strict=True):
+            inputs[name] = outputs[present_name(name)] = cache[rows]
+        for layer, name in enumerate(state_names(slots.states.shape[1])):
+            inputs[name] = slots.states[slots.turn, layer, rows]
+            outputs[present_name(name)] = slots.states[1 - slots.turn, layer, rows]
+        for name, memory in zip(memory_names(len(slots.memory)), memories, strict=True):
+            inputs[name] = memory[rows]
+            if present_name(name) in self._outputs:
+                outputs[present_name(name)] = memory[rows]
+        return bind(
+            self._session,
+            {name: Tensor.of(array) for name, array in inputs.items()},
+            {name: Tensor.of(array) for name, array in outputs.items()},
+        )
 
 
 def _reserve(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[np.generic]:

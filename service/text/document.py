@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from dragoman.errors import DragomanError
 from dragoman.tokenizer import Tokenizer
 from service.decode import Attention, Decode, FinishReason, worst
+from service.failures import told
 from service.segment import Segment
 from service.text.alignment import Alignment, Link
 from service.text.alternatives import Alternatives, Choice
@@ -125,14 +126,16 @@ class Document:
         """
         segments = []
         for part in parts:
-            self._split |= part.split
-            if part.kept:
-                self._waiting.append(part.kept)
-            if part.segment is not None:
-                awaited = self._awaited(part, part.segment)
+            kept, segment, tags, split, source, plan, judged = part
+            self._split |= split
+            if kept:
+                self._waiting.append(kept)
+            if segment is not None:
+                is_plain = tags is None and source is None and plan is None and judged is None and not self._wanted
+                awaited = _Awaited(segment, None, 1) if is_plain else _Awaited(segment, part, self._weight_of(part))
                 self.weight += awaited.weight
                 self._waiting.append(awaited)
-                segments.append(part.segment)
+                segments.append(segment)
         self.complete = last
         return segments
 
@@ -151,22 +154,26 @@ class Document:
         """
         before = len(self._text)
         while self._waiting and weight > 0:
-            part = self._waiting[0]
-            if isinstance(part, str):
-                self._append(part)
+            front = self._waiting[0]
+            if isinstance(front, str):
+                text = front
                 if self._alternatives is not None:
-                    self._alternatives.keep(part)
-            elif part.segment.finished:
-                if part.part is None:
-                    self._append(self._tokenizer.decode(part.segment.decode.target_ids).strip())
+                    self._alternatives.keep(text)
+            elif front.segment.finished:
+                decode = front.segment.decode
+                if front.part is None:
+                    text = self._tokenizer.decode(decode.target_ids).strip()
                 else:
-                    self._append(self._translate(part.part, part.segment.decode))
-                    self._choose(part.part, part.segment.decode)
-                self._count(part.segment)
-                self.weight -= part.weight
-                weight -= part.weight
+                    text = self._translate(front.part, decode)
+                    if self._alternatives is not None:
+                        self._choose(self._alternatives, front.part, decode, text)
+                self._count(front.segment)
+                self.weight -= front.weight
+                weight -= front.weight
             else:
                 break
+            self._text.append(text)
+            self._characters += len(text)
             self._waiting.popleft()
         return len(self._text) > before
 
@@ -216,6 +223,13 @@ class Document:
             segment_qualities=() if self._quality is None else self._quality.segments,
         )
 
+    def outcome(self) -> TextResult | DragomanError:
+        """As :meth:`result`, but give the error: a text that failed does not hurt the others of its call."""
+        try:
+            return self.result()
+        except Exception as error:
+            return told(error)
+
     def _new_text(self) -> str:
         """Hand out what has become text."""
         if self._given == len(self._text):
@@ -240,19 +254,12 @@ class Document:
         self._begun += len(text)
         return text
 
-    def _awaited(self, part: Part, segment: Segment) -> _Awaited:
-        _, _, tags, _, source, plan, judged = part
-        if tags is None and source is None and plan is None and judged is None and not self._wanted:
-            return _Awaited(segment, None, 1)
-        aligned = 0 if source is None else _ALIGNED_WEIGHT
-        terms = 0 if plan is None else len(plan.matches)
-        marks = 0 if tags is None else len(tags.marks)
-        weight = (0 if judged is None else _JUDGED_WEIGHT) + max(1, self._wanted) * (1 + aligned + terms + marks)
-        return _Awaited(segment, part, weight)
-
-    def _append(self, text: str) -> None:
-        self._text.append(text)
-        self._characters += len(text)
+    def _weight_of(self, part: Part) -> int:
+        aligned = 0 if part.source is None else _ALIGNED_WEIGHT
+        terms = 0 if part.plan is None else len(part.plan.matches)
+        marks = 0 if part.tags is None else len(part.tags.marks)
+        judged = 0 if part.judged is None else _JUDGED_WEIGHT
+        return judged + max(1, self._wanted) * (1 + aligned + terms + marks)
 
     def _translate(self, part: Part, decode: Decode) -> str:
         """Make the translation of a segment; note what is wanted of it, and the terms that it lacks."""
@@ -279,14 +286,14 @@ class Document:
         restored = text if part.tags is None else part.tags.restore(text, alignment)
         return _Restored(restored, text, alignment, misses)
 
-    def _choose(self, part: Part, decode: Decode) -> None:
+    def _choose(self, alternatives: Alternatives, part: Part, decode: Decode, text: str) -> None:
         """Continue the alternatives with a segment; one that failed has none, and no text has any then."""
-        if self._alternatives is None or decode.error is not None:
+        if decode.error is not None:
             return
         first, *others = decode.best[: self._wanted]
-        choices = [Choice(self._text[-1], first)]
+        choices = [Choice(text, first)]
         choices += [Choice(self._restored(part, each.target_ids, each.attention).text, each) for each in others]
-        self._alternatives.add(choices)
+        alternatives.add(choices)
 
     def _count(self, segment: Segment) -> None:
         decode = segment.decode

@@ -1,7 +1,7 @@
 """A text with a translation that is given: one segment, whose tokens are scored, or the error of why it is none."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dragoman.bundle import Manifest
 from dragoman.errors import FieldViolation, InvalidRequestError
@@ -11,7 +11,9 @@ from service.decode import Decode
 from service.options import RequestOptions
 from service.segment import Segment
 from service.text.part import Part
-from service.text.segment_encoder import CHARACTERS_PER_TOKEN
+
+# The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
+CHARACTERS_PER_TOKEN: Final = 16
 
 
 class Pair(NamedTuple):
@@ -69,7 +71,7 @@ def scored_part(
         start_ids=frame.start_ids,
         scored_ids=scored_ids,
     )
-    yield Part("", Segment(decode, options, frame.tokens, on_progress))
+    yield Part("", Segment(decode, options, len(source_ids), on_progress))
 
 
 def _ids(encode: Callable[[str], list[int]], field: str, text: str, room: int) -> list[int]:

@@ -17,10 +17,9 @@ from service.terms import TermPlan, TermPlanner, Terms
 from service.text import markup, segmentation
 from service.text.attended import SegmentText
 from service.text.document import Document
-from service.text.pair import Pair, scored_part
+from service.text.pair import CHARACTERS_PER_TOKEN, Pair, scored_part
 from service.text.part import Part
 from service.text.piece import Piece, Tags
-from service.text.segment_encoder import SegmentEncoder
 from service.text.text_quality import Estimator, TextQuality, without
 
 OnProgress = Callable[[Segment], None]
@@ -89,12 +88,17 @@ class Translator:
             decoding = decoding._replace(wants_log_probability=True)
         options = options._replace(decoding=decoding)
         frame = self._frame(options.source_language, options.target_language)
-        encoder = SegmentEncoder(self._tokenizer, self._manifest.max_source_tokens - frame.tokens)
+        most_tokens = self._manifest.max_source_tokens - frame.tokens
+        encode = lru_cache(1)(self._tokenizer.encode)  # of each piece it is asked whether it fits, and then for its ids
+
+        def fits(piece: str) -> bool:
+            return len(piece) <= most_tokens * CHARACTERS_PER_TOKEN and len(encode(piece)) <= most_tokens
+
         language = options.source_language or self._manifest.languages.source("") or ""  # "" where nobody knows
         planner = None if options.terms is None else self._planner(options.terms, options.prefix_ids)
-        split = partial(segmentation.split, language=language, fits=encoder.fits)
+        split = partial(segmentation.split, language=language, fits=fits)
         if planner is not None:
-            split = partial(split, fits=lambda piece: encoder.fits(planner.read(piece)), unbroken=planner.spans)
+            split = partial(split, fits=lambda piece: fits(planner.read(piece)), unbroken=planner.spans)
         if options.has_tags:
             blocks = markup.parse(text, options.xml)
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
@@ -103,7 +107,7 @@ class Translator:
             text_bytes = len(text.encode())
             pieces = split(text)
         return Document(
-            self._parts(pieces, encoder, planner, frame, options, on_progress, field),
+            self._parts(pieces, encode, planner, frame, options, on_progress, field),
             self._tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
@@ -158,7 +162,7 @@ class Translator:
     def _parts(
         self,
         pieces: Iterable[Piece],
-        encoder: SegmentEncoder,
+        encode: Callable[[str], list[int]],
         planner: TermPlanner | None,
         frame: Frame,
         options: RequestOptions,
@@ -175,14 +179,15 @@ class Translator:
             start += len(kept)
             plan = None if planner is None else planner.plan(text, () if tags is None else tags.contents)
             read = text if plan is None else plan.reading.text
-            if text and not (plan and plan.is_all) and (ids := encoder.ids(read)):
+            if text and not (plan and plan.is_all) and (ids := encode(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
                 decoding = _of_segment(options.decoding, number, aligned=aligned) if changed else options.decoding
-                if len(ids) > encoder.max_tokens:
-                    raise _uncuttable(field, len(ids), encoder.max_tokens)
+                most_tokens = self._manifest.max_source_tokens - frame.tokens
+                if len(ids) > most_tokens:
+                    raise _uncuttable(field, len(ids), most_tokens)
                 decode = self._decode(text, ids, frame, decoding, options.max_target_tokens, prefix_ids, plan)
-                segment = Segment(decode, options, frame.tokens, on_progress)
+                segment = Segment(decode, options, len(ids), on_progress)
                 source = SegmentText(read, start, len(frame.prefix)) if aligned else None
                 judged = _judged(text, plan, tags) if options.quality_estimate else None
                 yield Part(kept, segment, tags, inside, source, plan, judged)

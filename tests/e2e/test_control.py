@@ -60,7 +60,7 @@ DecoderSession.new_step = failing_step
 # Every token of every translation is the same.
 GOING_ROUND = (
     """
-from service.runtime.host import DecoderStep
+from service.runtime.slots import DecoderStep
 run = DecoderStep.run
 def go_round(self, *rows):
     ids = run(self, *rows)
@@ -87,7 +87,7 @@ EncoderSession.encode = mind
 STALLING = (
     """
 import os, time
-from service.runtime.host import DecoderStep
+from service.runtime.slots import DecoderStep
 run = DecoderStep.run
 def stall(self, *rows):
     while os.path.exists({path!r}):

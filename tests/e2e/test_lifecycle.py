@@ -27,7 +27,7 @@ def broken(self, slots):
     raise RuntimeError("broken")
 def break_when_it_waits_for_callers(self, *, wait):
     if wait:
-        Runner.step = broken
+        Runner.run = broken
     return step(self, wait=wait)
 DecodeBatch.step = break_when_it_waits_for_callers
 from dragoman.cli import main

@@ -13,7 +13,8 @@ import numpy as np
 
 from dragoman.cli import main
 from service.rpc import listener
-from service.runtime.host import DecoderStep, EncoderSession
+from service.runtime.host import EncoderSession
+from service.runtime.slots import DecoderStep
 
 POISONOUS_TOKENS = 100
 PING_PERIOD_S, PING_TIMEOUT_S = 2.0, 3.0

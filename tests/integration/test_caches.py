@@ -16,7 +16,6 @@ from service.decode import Decode, FinishReason
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.engine import Engine
 from service.engine.graphs import open_graphs
-from service.engine.invariants import violations
 from service.options import Decoding, RequestOptions
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
@@ -24,6 +23,8 @@ from service.segment import Segment
 from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.engine_harness import OpenBatch, Trace, decode_alone
+from tests.idle import wait_idle
+from tests.invariants import snapshot_of, violations
 from tests.synthetic import Synthetic
 
 REPOSITORY = Path(__file__).parents[2]
@@ -83,7 +84,7 @@ def test_a_known_encoder_memory_leaves_the_same_in_every_row(
             segments |= came
             mailbox.submit(list(came))
         batch.step(wait=False)
-        snapshot = batch.snapshot()
+        snapshot = snapshot_of(batch)
         assert violations(snapshot) == []
         for slot, (segment, length) in enumerate(zip(snapshot.active, snapshot.lengths, strict=True)):
             alone = subject.alone(segments[segment])
@@ -151,14 +152,14 @@ class Conversation:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await asyncio.gather(*map(self.call, callers))
-            assert await asyncio.to_thread(self.mailbox.wait_idle, PATIENCE_S)
+            assert await asyncio.to_thread(wait_idle, self.mailbox, PATIENCE_S)
             await asyncio.sleep(0)
             assert self.intake.unfinished == self.mailbox.unfinished == 0
             assert not faults
         finally:
             await asyncio.to_thread(self.engine.stop)
         for batch in self.engine.batches:
-            assert violations(batch.snapshot()) == []
+            assert violations(snapshot_of(batch)) == []
             assert batch.active == 0
 
     async def call(self, caller: Caller) -> None:

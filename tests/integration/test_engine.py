@@ -21,15 +21,17 @@ from service.constraints import Constraints, Term
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine.engine import Engine
 from service.engine.graphs import Graphs, open_graphs
-from service.engine.invariants import violations
 from service.engine.offline import OfflineEngine, drive
 from service.engine.runner import Runner
 from service.options import SCORING, Decoding, Sampling
 from service.queue.mailbox import Mailbox
-from service.runtime.host import DecoderStep, EncoderSession
+from service.runtime.host import EncoderSession
+from service.runtime.slots import DecoderStep
 from service.telemetry.metrics import Metrics
 from tests import synthetic, synthetic_model
 from tests.engine_harness import OpenBatch, Trace, decode_alone
+from tests.idle import wait_idle
+from tests.invariants import snapshot_of, violations
 from tests.synthetic import Synthetic
 from tests.terms import holds
 
@@ -101,7 +103,7 @@ class Subject:
             prefix_ids=segment.prefix_ids,
             constraints=segment.constraints,
         )
-        drive(Runner(manifest, *self._on_host, decoding.beam_size), manifest.eos_id, [[alone]])
+        drive(Runner(manifest, *self._on_host, decoding.beam_size), [[alone]])
         return alone
 
 
@@ -267,7 +269,7 @@ class Rehearsal:
             opened = self.opened[(turns[step] if step < len(turns) else step) % len(self.opened)]
             opened.batch.step(wait=False)
             for each in self.batches:
-                assert violations(each.snapshot()) == []
+                assert violations(snapshot_of(each)) == []
             self._compare_rows(opened)
             if step > 60 and not self.mailbox.unfinished:
                 break
@@ -285,7 +287,7 @@ class Rehearsal:
     def _compare_rows(self, opened: OpenBatch) -> None:
         """A row holds, bit for bit, what it would hold if its sentence were alone."""
         caches, memory = opened.rows()
-        snapshot = opened.batch.snapshot()
+        snapshot = snapshot_of(opened.batch)
         for slot, (segment, length) in enumerate(zip(snapshot.active, snapshot.lengths, strict=True)):
             # As if the hypothesis of a search had been given.
             given_ids = tuple(snapshot.decoded[slot]) if segment.slots > 1 else segment.prefix_ids
@@ -415,7 +417,7 @@ def poisoned(rehearsal: Rehearsal, after_tokens: dict[Decode, int | None]) -> It
 
     def poisoned_run(step: DecoderStep | DeviceStep, rows: int, start: int = 0) -> object:
         ids = run[type(step)](step, rows, start)
-        for snapshot in [opened.batch.snapshot() for opened in rehearsal.opened if opened.step is step]:
+        for snapshot in [snapshot_of(opened.batch) for opened in rehearsal.opened if opened.step is step]:
             for slot, segment in enumerate(snapshot.active[start : start + rows], start):
                 probe = rows == 1 and snapshot.memory_lengths[slot] != len(segment.source_ids)
                 if after_tokens.get(segment) == len(snapshot.decoded[slot]) and not probe:
@@ -494,14 +496,14 @@ class Conversation:
             async with asyncio.timeout(PATIENCE_S):
                 await asyncio.gather(*map(self._call, callers))
             self.mailbox.close()
-            assert await asyncio.to_thread(self.mailbox.wait_idle, PATIENCE_S)
+            assert await asyncio.to_thread(wait_idle, self.mailbox, PATIENCE_S)
             assert self.mailbox.unfinished == 0
             assert not faults
         finally:
             await asyncio.to_thread(self.engine.stop)
         assert self.engine.ended.result(timeout=PATIENCE_S) is None
         for batch in self.engine.batches:
-            assert violations(batch.snapshot()) == []
+            assert violations(snapshot_of(batch)) == []
             assert batch.active == 0
 
     async def _call(self, caller: Caller) -> None:

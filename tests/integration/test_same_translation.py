@@ -20,8 +20,8 @@ from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
 from model.corpus import read_corpus
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
-from service.runtime.slots import SlotTable
+from service.runtime.host import DecoderSession, EncoderSession
+from service.runtime.slots import DecoderStep, SlotTable
 from service.telemetry.metrics import Metrics
 from tests import default_model, synthetic, synthetic_model
 from tests.engine_harness import look_up_or_encode
@@ -101,7 +101,7 @@ class Table:
     def __init__(self, subject: Subject, slots: int, **limits: int) -> None:
         self.subject = subject
         self.slots = SlotTable(subject.manifest.model_copy(update=limits), slots)
-        self.decoder_step = DecoderStep(subject.decoder, self.slots)
+        self.decoder_step = DecoderStep(subject.decoder.session, subject.decoder.search, self.slots)
         self.rows: list[int] = []  # the source in each slot
 
     def join(self, sources: Sequence[int]) -> None:

@@ -10,7 +10,7 @@ from service.decode import Decode, FinishReason
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.queue.mailbox import Mailbox
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
 
 PATIENCE_S = 120

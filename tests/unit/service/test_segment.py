@@ -8,14 +8,7 @@ OPTIONS = RequestOptions(deadline_s=7.0)
 def test_before_it_is_submitted_nothing_is_known_of_it() -> None:
     segment = Segment(Decode([5, 2], 10))
     assert not segment.finished
-    assert segment.times() == (None, None, None, None)
     segment.on_progress(segment)  # nobody listens, and that is no error
-
-
-def test_no_time_is_before_its_own_submission() -> None:
-    segment = Segment(Decode([5, 2], 10), submitted_s=5.0)
-    segment.decode.admitted_s, segment.decode.encoded_s, segment.decode.first_token_s = 3.0, 4.0, 6.0
-    assert segment.times() == (5.0, 5.0, 6.0, None)
 
 
 def test_one_that_leaves_stays_as_it_is_while_its_decode_goes_on() -> None:
@@ -25,7 +18,7 @@ def test_one_that_leaves_stays_as_it_is_while_its_decode_goes_on() -> None:
     segment.leave(6.0)
     decode.target_ids.append(9)
     assert segment.finished
-    assert (segment.decode.target_ids, segment.decode.finish_reason, segment.times().finished_s) == (
+    assert (segment.decode.target_ids, segment.decode.finish_reason, segment.decode.finished_s) == (
         [8],
         FinishReason.CANCELLED,
         6.0,

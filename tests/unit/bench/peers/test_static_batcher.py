@@ -10,6 +10,7 @@ from bench.peers.static_batcher import StaticBatcher
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
+from tests.idle import wait_idle
 
 PATIENCE_S = 30.0
 
@@ -70,7 +71,7 @@ def test_everybody_gets_the_translation_of_his_own(
     mailbox.submit(segments[:7])
     start(workers=workers)
     mailbox.submit(segments[7:])
-    assert mailbox.wait_idle(PATIENCE_S)
+    assert wait_idle(mailbox, PATIENCE_S)
     for one in segments:
         expected = one.source_ids[-2::-1]
         assert one.target_ids == expected[:9]
@@ -84,7 +85,7 @@ def test_a_batch_is_as_large_as_allowed_and_has_the_largest_limit(
 ) -> None:
     mailbox.submit([segment(5, limit=3), segment(6, limit=7), segment(7, limit=5)])
     start(size=2)
-    assert mailbox.wait_idle(PATIENCE_S)
+    assert wait_idle(mailbox, PATIENCE_S)
     assert translate.batches == [(2, 7), (1, 5)]
 
 
@@ -92,7 +93,7 @@ def test_a_batch_waits_for_others_until_it_is_full(mailbox: Mailbox, translate: 
     start(size=3, wait_s=PATIENCE_S)
     for token in (5, 6, 7):
         mailbox.submit([segment(token)])
-    assert mailbox.wait_idle(PATIENCE_S)
+    assert wait_idle(mailbox, PATIENCE_S)
     assert translate.batches == [(3, 9)]
 
 
@@ -100,7 +101,7 @@ def test_a_batch_that_nobody_joins_runs_after_its_wait(mailbox: Mailbox, transla
     start(size=3, wait_s=0.01)
     alone = segment(5)
     mailbox.submit([alone])
-    assert mailbox.wait_idle(PATIENCE_S)
+    assert wait_idle(mailbox, PATIENCE_S)
     assert translate.batches == [(1, 9)]
     assert alone.first_token_s is not None
     assert alone.submitted_s is not None
@@ -119,7 +120,7 @@ def test_what_is_cancelled_or_too_late_before_its_batch_is_not_translated(
     mailbox.submit([cancelled, late])
     mailbox.cancel([cancelled])
     translate.gate.set()
-    assert mailbox.wait_idle(PATIENCE_S)
+    assert wait_idle(mailbox, PATIENCE_S)
     assert len(translate.batches) == 1
     assert cancelled.finish_reason is FinishReason.CANCELLED
     assert isinstance(late.error, DeadlineExceededError)
@@ -139,7 +140,7 @@ def test_what_is_cancelled_or_expires_in_a_batch_ends_with_it_and_its_neighbours
     while time.monotonic() < late.deadline_s:
         time.sleep(0.01)
     translate.gate.set()
-    assert mailbox.wait_idle(PATIENCE_S)
+    assert wait_idle(mailbox, PATIENCE_S)
     if translate.batches == [(3, 9)]:  # else the machine slept through the deadline before the batch began
         assert cancelled.finish_reason is FinishReason.CANCELLED
     assert isinstance(late.error, DeadlineExceededError)

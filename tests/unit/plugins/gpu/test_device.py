@@ -22,9 +22,10 @@ from plugins.gpu.device import DeviceDecoder, DeviceEncoder, DeviceSlots, Device
 from plugins.gpu.device_memory import Buffer, DeviceMemory
 from plugins.gpu.sessions import DEVICE_LOCK
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
-from service.runtime.slots import SlotTable
+from service.runtime.host import DecoderSession, EncoderSession
+from service.runtime.slots import DecoderStep, SlotTable
 from service.telemetry.metrics import Metrics
+from tests.invariants import lengths_of
 from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
 
 pytestmark = pytest.mark.torch
@@ -103,7 +104,7 @@ class Pair:
     def compare(self) -> None:
         """All that is valid of the active slots."""
         self.table.place()
-        assert self.table.lengths_of(self.active) == self.host.lengths_of(self.active)
+        assert lengths_of(self.table, self.active) == lengths_of(self.host, self.active)
         for slot in range(self.active):
             pairs = (
                 (self.table.caches, self.host.caches, self.host.rows.lengths),
@@ -264,7 +265,7 @@ def test_a_row_that_was_left_when_full_does_no_harm_to_its_neighbours(sessions: 
     for _ in range(4):
         pair.run()
         pair.advance()
-    assert pair.table.lengths_of(1)[0][0] == MAX_TARGET_TOKENS
+    assert lengths_of(pair.table, 1)[0][0] == MAX_TARGET_TOKENS
     pair.leave(0)
     assert pair.table.row_of(0) == 2
     for _ in range(4):

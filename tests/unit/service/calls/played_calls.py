@@ -13,7 +13,7 @@ from service.options import RequestOptions
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.settings import Settings
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
 from tests.unit.service.calls.played_texts import CharacterTranslator
 

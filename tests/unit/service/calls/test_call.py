@@ -10,7 +10,7 @@ from service.decode import FinishReason
 from service.options import RequestOptions
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.result import TextResult
 from tests.unit.service.calls.played_calls import bound, call_of, fail_one, finish

@@ -16,7 +16,7 @@ from service.options import RequestOptions
 from service.queue.admission import Reservation
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import CallStats
 from service.text.result import TextResult
 from tests.unit.service.calls.played_calls import bound, call_of, fail_one, finish
 from tests.unit.service.calls.played_texts import CharacterTranslator

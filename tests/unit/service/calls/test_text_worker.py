@@ -142,7 +142,7 @@ async def test_many_translations_are_put_together_in_turns_and_in_order() -> Non
 async def test_a_text_that_takes_long_to_put_together_leaves_the_event_loop_alone(
     weight: int, on_the_loop: bool
 ) -> None:
-    text: Any = SimpleNamespace(weight=weight, result=threading.get_ident)
+    text: Any = SimpleNamespace(weight=weight, outcome=threading.get_ident)
     results = await TextWorker(Settings()).results("a", {0: text})
     assert (results[0] == threading.get_ident()) is on_the_loop
 
@@ -178,7 +178,6 @@ async def test_languages_of_long_texts_are_detected_on_a_thread_and_so_is_the_mo
 
 
 async def test_a_small_text_may_be_too_large_where_the_limit_is_small() -> None:
-    work = TextWorker(Settings(max_text_bytes=12))
-    texts = work.open_small(CharacterTranslator(), RequestOptions(), ["a" * 12, "a" * 13], lambda *_: None)  # type: ignore[arg-type]
-    assert isinstance(texts[0], Document)
-    assert isinstance(texts[1], InvalidRequestError)
+    texts = await prepare(TextWorker(Settings(max_text_bytes=12)), CharacterTranslator(), "a" * 12, "a" * 13)
+    assert isinstance(texts[7], Document)
+    assert isinstance(texts[8], InvalidRequestError)

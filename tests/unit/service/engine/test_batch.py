@@ -17,15 +17,16 @@ from service.engine.batch import DecodeBatch
 from service.engine.beam import Beam
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import Graphs
-from service.engine.invariants import violations
 from service.engine.runner import Runner
 from service.engine.search import Search
 from service.options import Decoding, Priority, Sampling
 from service.queue.fair_queue import BULK_SHARE
 from service.queue.mailbox import Mailbox
-from service.runtime.host import RUN_SIZE, DecoderSession, DecoderStep, EncoderSession
+from service.runtime.host import RUN_SIZE, DecoderSession, EncoderSession
+from service.runtime.slots import DecoderStep
 from service.telemetry.metrics import Metrics
 from tests.engine_harness import OpenBatch
+from tests.invariants import snapshot_of, violations
 from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
 
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
@@ -47,7 +48,7 @@ class DrivenBatch(NamedTuple):
 
     def step(self) -> None:
         assert self.batch.step(wait=False)
-        assert violations(self.batch.snapshot()) == []
+        assert violations(snapshot_of(self.batch)) == []
 
     def exhaust(self) -> None:
         for _ in range(10 * MAX_TARGET_TOKENS):
@@ -355,7 +356,7 @@ def test_a_segment_past_its_deadline_is_not_even_encoded(driven: DrivenBatch, so
 
 def test_the_metrics_follow(driven: DrivenBatch, sources: list[list[int]]) -> None:
     assert driven.metric("slots") == 3
-    snapshot = driven.batch.snapshot()
+    snapshot = snapshot_of(driven.batch)
     assert (snapshot.slots, snapshot.target_capacity) == (3, MAX_TARGET_TOKENS)
     assert driven.metric("kv_cache_bytes") > 0
     driven.submit(Decode(sources[0], 2), Decode(sources[1], 1))
@@ -427,7 +428,7 @@ def test_a_broken_decoder_shows_nothing(driven: DrivenBatch, sources: list[list[
     driven.submit(segments[2])
     with failing_decoder():
         driven.step()
-    assert driven.batch.snapshot().active == segments
+    assert snapshot_of(driven.batch).active == segments
     assert [len(segment.target_ids) for segment in segments] == [1, 1, 0]
     assert [segment.log_probability for segment in segments] == [*added, 0.0]
     assert {segment.error for segment in segments} == {None}

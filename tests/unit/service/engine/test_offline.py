@@ -14,7 +14,7 @@ from service.engine.graphs import open_graphs
 from service.engine.offline import OfflineEngine, drive
 from service.engine.runner import Runner
 from service.options import Decoding
-from service.runtime.host import DecoderStep
+from service.runtime.slots import DecoderStep
 from tests.engine_harness import PlantedError, fail_encoder
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
 
@@ -92,7 +92,7 @@ def drive_all(fp32: Synthetic) -> Drive:
 
     def drive_all(slots: int, waves: Sequence[Sequence[list[int]]], limit: int = MAX_TARGET_TOKENS, **options):
         decodes = [[Decode(source, limit) for source in wave] for wave in waves]
-        drive(Runner(fp32.bundle.manifest, *graphs, slots), EOS, decodes, **options)
+        drive(Runner(fp32.bundle.manifest, *graphs, slots), decodes, **options)
         return [decode for wave in decodes for decode in wave]
 
     return drive_all

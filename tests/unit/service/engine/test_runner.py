@@ -12,8 +12,9 @@ from service.decode import Decode
 from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
 from service.engine.step import Asked, Copy, Force, Fork, Move
-from service.runtime.host import DecoderStep
+from service.runtime.slots import DecoderStep
 from tests.engine_harness import PlantedError, fail_encoder
+from tests.invariants import lengths_of
 from tests.synthetic import Synthetic
 
 pytestmark = pytest.mark.torch
@@ -30,24 +31,24 @@ def make(fp32: Synthetic, request: pytest.FixtureRequest) -> Callable[[int], Run
 def admit(runner: Runner, sources: list[list[int]]) -> None:
     """Begins sentences in the first slots."""
     for slot, (source, memory) in enumerate(zip(sources, runner.encode(sources), strict=True)):
-        runner.admit(slot, Decode(source, 9), memory)
+        runner.fill(slot, Decode(source, 9), memory)
 
 
 def alone(make: Callable[[int], Runner], source: list[int], steps: int) -> list[int | None]:
     runner = make(1)
     admit(runner, [source])
-    return [runner.step(1)[0] for _ in range(steps)]
+    return [runner.run(1)[0] for _ in range(steps)]
 
 
 def test_what_leaves_and_comes_changes_nothing_for_the_others(make: Callable[[int], Runner]) -> None:
     runner = make(3)
     admit(runner, SOURCES)
-    seen = [runner.step(3) for _ in range(2)]
+    seen = [runner.run(3) for _ in range(2)]
     runner.apply([Move(2, 0)])  # the last takes the place of the first
-    assert runner.table.lengths_of(2) == ([2, 2], [len(SOURCES[2]), len(SOURCES[1])])
+    assert lengths_of(runner.table, 2) == ([2, 2], [len(SOURCES[2]), len(SOURCES[1])])
     [memory] = runner.encode(SOURCES[:1])
-    runner.admit(2, Decode(SOURCES[0], 9), memory)
-    later = [runner.step(3) for _ in range(2)]
+    runner.fill(2, Decode(SOURCES[0], 9), memory)
+    later = [runner.run(3) for _ in range(2)]
     for slot, source in enumerate(SOURCES):
         assert [step[slot] for step in seen] == alone(make, source, 2)
     assert [step[0] for step in later] == alone(make, SOURCES[2], 4)[2:]
@@ -58,7 +59,7 @@ def test_what_leaves_and_comes_changes_nothing_for_the_others(make: Callable[[in
 def test_the_chosen_ids_are_those_of_the_greatest_logits(make: Callable[[int], Runner]) -> None:
     runner = make(3)
     admit(runner, SOURCES)
-    ids = runner.step(3)
+    ids = runner.run(3)
     assert [int(np.argmax(runner.table.logits_of(slot))) for slot in range(3)] == ids
 
 
@@ -88,19 +89,19 @@ def test_a_decoder_that_fails_on_everything_changes_nothing(
         for kind in (DecoderStep, DeviceStep):
             patch.setattr(kind, "run", fail)
         with capture_logs(), pytest.raises(PlantedError):
-            runner.step(2)
-    assert runner.table.lengths_of(2)[0] == [0, 0]
+            runner.run(2)
+    assert lengths_of(runner.table, 2)[0] == [0, 0]
 
 
 def test_a_fork_goes_on_as_the_slot_it_was_made_of_and_a_copy_becomes_one(make: Callable[[int], Runner]) -> None:
     runner = make(3)
     admit(runner, SOURCES[:1])
-    runner.step(1)
+    runner.run(1)
     runner.apply([Fork(0, 1), Fork(0, 2), Force(1, 5)])
-    seen = runner.step(3)
+    seen = runner.run(3)
     assert seen[0] == seen[2]
     runner.apply([Copy(0, 1, 0)])
-    later = runner.step(3)
+    later = runner.run(3)
     assert later[0] == later[1] == later[2]
     assert [seen[0], later[0]] == alone(make, SOURCES[0], 3)[1:]
 
@@ -108,7 +109,7 @@ def test_a_fork_goes_on_as_the_slot_it_was_made_of_and_a_copy_becomes_one(make: 
 def test_the_best_tokens_begin_with_the_chosen_one_and_have_its_log_probability(make: Callable[[int], Runner]) -> None:
     runner = make(3)
     admit(runner, SOURCES)
-    ids = runner.step(3)
+    ids = runner.run(3)
     asked = {0: Asked(1, [5, 7, 5]), 2: Asked(4, [9])}
     found = runner.search(asked)
     for slot, (_, tokens) in asked.items():
@@ -128,7 +129,7 @@ def test_the_best_tokens_begin_with_the_chosen_one_and_have_its_log_probability(
 def test_no_more_tokens_than_there_are_pieces(make: Callable[[int], Runner], fp32: Synthetic) -> None:
     runner = make(1)
     admit(runner, SOURCES[:1])
-    runner.step(1)
+    runner.run(1)
     size = fp32.bundle.manifest.vocabulary_size
     assert sorted(runner.search({0: Asked(10 * size, ())})[0].ids) == list(range(size))
 
@@ -138,7 +139,7 @@ def test_a_slot_on_which_the_search_fails_has_no_best_tokens(
 ) -> None:
     runner = make(3)
     admit(runner, SOURCES)
-    runner.step(3)
+    runner.run(3)
     everybody = dict.fromkeys(range(3), Asked(4, (5,)))
     expected = runner.search(everybody)
     for kind in (DecoderStep, DeviceStep):

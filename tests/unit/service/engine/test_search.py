@@ -14,6 +14,7 @@ from service.engine.beam import Best
 from service.engine.scheduler import Scheduler
 from service.engine.step import Copy, Edit, Force, Fork, Move
 from service.options import Decoding
+from tests.invariants import ids_in
 from tests.unit.plugins.terms.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
 from tests.unit.service.engine.test_beam import EOS, best_of, log_probabilities
 from tests.unit.service.engine.test_scheduler import NOTHING, Seen, decodes_of, drop
@@ -105,7 +106,7 @@ def play(visits: list[Visit]) -> list[Decode]:
             if not coming:
                 break
             continue
-        active, said = decodes_of(scheduler), [row.ids_in(slot) for slot, row in enumerate(scheduler.active)]
+        active, said = decodes_of(scheduler), [ids_in(row, slot) for slot, row in enumerate(scheduler.active)]
         best = [best_of(decode.source_ids[0], tuple(ids), TOKENS, 8) for decode, ids in zip(active, said, strict=True)]
         chosen = [None if of[decode].fails == time else each.ids[0] for decode, each in zip(active, best, strict=True)]
         asked = scheduler.ask(chosen, Seen(attention={slot: (len(ids),) for slot, ids in enumerate(said)}))
@@ -122,7 +123,7 @@ def play(visits: list[Visit]) -> list[Decode]:
             told[decode] = decode.target_ids.copy()
         assert len(set(result.progressed)) == len(result.progressed)
         for slot, (row, cache, id_) in enumerate(zip(scheduler.active, slots.caches, slots.ids, strict=True)):
-            decode, ids = row.decode, row.ids_in(slot)
+            decode, ids = row.decode, ids_in(row, slot)
             given = decode.start_ids[
                 1 : len(decode.start_ids) - max(0, len(decode.forced_ids) - len(decode.prefix_ids))
             ]

@@ -48,13 +48,12 @@ def test_one_that_is_closed_while_it_loads_drains() -> None:
 async def test_it_is_idle_while_no_call_runs() -> None:
     gate = Gate()
     await asyncio.wait_for(gate.idle(), PATIENCE_S)
-    gate.enter()
-    gate.enter()
-    gate.leave()
-    idle = asyncio.create_task(gate.idle())
-    await asyncio.sleep(0)
-    assert (gate.running, idle.done()) == (1, False)
-    gate.leave()
+    with gate.counting():
+        with gate.counting():
+            assert gate.running == 2
+        idle = asyncio.create_task(gate.idle())
+        await asyncio.sleep(0)
+        assert (gate.running, idle.done()) == (1, False)
     await asyncio.wait_for(idle, PATIENCE_S)
 
 

@@ -133,10 +133,10 @@ async def test_a_language_that_is_not_served_is_an_error_of_its_text(engine: Pla
 
 async def test_protocols_whose_clients_expect_each_text_get_it_or_an_error_that_is_written_down(engine) -> None:
     handlers, (returned, failed) = engine.handlers, (request_of(GERMAN, ENGLISH), request_of(GERMAN, ITALIAN))
-    answer = await handlers.translate_or_return(returned, CONTEXT)
+    answer = await handlers.translate(returned, CONTEXT, or_return=True)
     assert [each.translated_text for each in answer.translations] == [GERMAN, ENGLISH]
     with pytest.raises(UnknownLanguagePairError, match=r"^contents\[1\]: is in 'it'") as refused:
-        await handlers.translate_or_return(failed, CONTEXT)
+        await handlers.translate(failed, CONTEXT, or_return=True)
     good, bad = engine.records
     assert (good.code.name, good.failed_texts, answer.request_id) == ("OK", 0, good.request_id)
     assert (bad.code.name, bad.failed_texts, refused.value.request_id) == ("INVALID_ARGUMENT", 0, bad.request_id)

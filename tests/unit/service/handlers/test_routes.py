@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from dragoman.v1 import translation_pb2 as pb
-from service.handlers.route import Route, Routes
+from service.handlers.planning import Routes
+from service.handlers.route import Route
 from service.options import RequestOptions
 from service.registry.catalog import Catalog, Choice
 

@@ -261,7 +261,6 @@ def test_a_caller_is_known_by_its_headers(closed_played) -> None:
 async def test_the_limits_of_a_key_come_before_all_else(closed_played) -> None:
     handlers = with_keys(closed_played, concurrent_requests=1)
     caller = handlers.identify("BatchTranslateText", "unix:", [("x-api-key", "key")])
-    closed_played.gate.enter()
     with pytest.raises(LoadingError):
         await handlers.translate(request_of("tom"), CallContext(caller))
 
@@ -271,7 +270,7 @@ async def test_the_limits_of_a_key_come_before_all_else(closed_played) -> None:
 
     closed_played.gate.open(Catalog([]))
     waiting = asyncio.create_task(anext(handlers.batch(silent(), CallContext(caller))))
-    await until(lambda: closed_played.gate.running == 2)
+    await until(lambda: closed_played.gate.running == 1)
     with pytest.raises(ConcurrencyLimitedError):
         handlers.refuse("TranslateText", CallContext(caller), InvalidRequestError("broken"))
     waiting.cancel()

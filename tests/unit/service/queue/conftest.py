@@ -11,7 +11,7 @@ from service.queue import admission, mailbox
 from service.queue.mailbox import Mailbox
 
 PATIENCE_S = 60
-TAKE, WAIT_IDLE = Mailbox.take.__code__, Mailbox.wait_idle.__code__
+TAKE = Mailbox.take.__code__
 
 
 class Clock:
@@ -46,4 +46,4 @@ def is_blocked(frame: FrameType | None) -> bool:
     while frame is not None:
         functions.append(frame.f_code)
         frame = frame.f_back
-    return threading.Condition.wait.__code__ in functions and bool({TAKE, WAIT_IDLE} & {*functions})
+    return threading.Condition.wait.__code__ in functions and TAKE in functions

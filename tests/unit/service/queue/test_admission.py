@@ -20,7 +20,7 @@ class Queue:
 
     def __init__(self, max_delay_s: float = 0.0) -> None:
         self.waiting = FairQueue()
-        self.admission = Admission(QueueLimits(LIMIT, None, max_delay_s), self.waiting, threading.Lock())
+        self.admission = Admission(QueueLimits(LIMIT, None, max_delay_s), self.waiting, threading.Lock(), lambda: True)
 
     def come(self, *decodes: Decode) -> None:
         self.admission.admit(decodes, let_in=False, again=False)
@@ -29,7 +29,7 @@ class Queue:
     def run_one(self, clock: Clock, seconds: float) -> None:
         """Take the next and end it after a while; there is always more, as for an engine that has all it can take."""
         taken = self.waiting.take(1)
-        self.admission.note_taken(taken, saturated=True)
+        self.admission.note_taken(taken)
         clock.now_s += seconds
         self.admission.note_ends(taken)
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.queue.throughput import DecayingRatio
+from service.queue.admission import DecayingRatio
 
 AMOUNTS = st.floats(0.01, 1e3)
 

@@ -184,7 +184,7 @@ def test_identical_segments_wait_in_the_queue_as_one_and_known_ones_not_at_all(p
     again = played.segment(3, 4, 5)
     played.submit(again)
     assert played.mailbox.queued_segments == 0
-    assert again.times().first_token_s == again.submitted_s  # for the time to the first token: 0
+    assert again.decode.first_token_s == again.submitted_s  # for the time to the first token: 0
     assert played.counts == (1, 1, 3)
 
 
@@ -545,13 +545,14 @@ def test_no_time_is_before_the_submission(played: PlayedIntake) -> None:
     played.finish_all()
     hit = played.segment(3, 4)
     played.submit(hit)
-    for segment in (early, late, hit):
-        own = segment.times()
+    for segment in (early, hit):
+        own = segment.decode
         times = [segment.submitted_s, own.admitted_s, own.first_token_s, own.finished_s]
         assert None not in times
         assert times == sorted(times)
-    assert early.times()[2:] == (decode.first_token_s, decode.finished_s)
-    assert hit.times().first_token_s == hit.submitted_s
+    assert early.decode is late.decode is decode
+    assert decode.finished_s >= late.submitted_s
+    assert hit.decode.first_token_s == hit.submitted_s
 
 
 def test_engine_time_saved_is_counted(played: PlayedIntake) -> None:

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, multiple, prec
 from dragoman.errors import DrainingError, InternalError, QueueFullError
 from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
+from tests.idle import wait_idle
 from tests.unit.service.queue.conftest import until_blocked
 
 PATIENCE_S = 60
@@ -64,30 +65,16 @@ def test_one_submission_wakes_as_many_threads_as_can_share_it(mailbox: Mailbox, 
     assert [len(future.result(PATIENCE_S)) for future in taken] == [1, 1, 1]
 
 
-def test_idle_is_when_everything_has_ended(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
-    assert mailbox.wait_idle(0)
+def test_what_has_ended_or_was_withdrawn_is_not_unfinished(mailbox: Mailbox) -> None:
     finished, withdrawn, failed = segments(1, 1, 1)
     mailbox.submit([finished, withdrawn, failed])
-    idle = pool.submit(mailbox.wait_idle, PATIENCE_S)
-    until_blocked(1)
-    assert not mailbox.wait_idle(0)
     mailbox.take(0, 1, wait=False)
     finished.finish(FinishReason.EOS, 0.0)
     mailbox.deliver([finished])
     mailbox.cancel([withdrawn])
-    assert not mailbox.wait_idle(0)
-    assert not idle.done()
+    assert mailbox.unfinished == 1
     mailbox.fail(InternalError("broken"))
-    assert idle.result(PATIENCE_S)
-
-
-def test_cancellation_alone_can_make_it_idle(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
-    waiting = segments(1, 1)
-    mailbox.submit(waiting)
-    idle = pool.submit(mailbox.wait_idle, PATIENCE_S)
-    until_blocked(1)
-    mailbox.cancel(waiting)
-    assert idle.result(PATIENCE_S)
+    assert not mailbox.unfinished
 
 
 def test_threads_that_submit_cancel_and_take_at_once_lose_nothing(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
@@ -114,7 +101,7 @@ def test_threads_that_submit_cancel_and_take_at_once_lose_nothing(mailbox: Mailb
     workers = [pool.submit(work, worker) for worker in range(TAKERS)]
     for submitter in [pool.submit(submit, mine) for mine in requests]:
         submitter.result(PATIENCE_S)
-    assert mailbox.wait_idle(PATIENCE_S)
+    assert wait_idle(mailbox, PATIENCE_S)
     mailbox.stop()
     for worker in workers:
         worker.result(PATIENCE_S)
@@ -220,7 +207,6 @@ class MailboxMachine(RuleBasedStateMachine):
         assert self.mailbox.queued_segments == len(self.waiting)
         assert self.mailbox.queued_source_tokens == sum(len(segment.source_ids) for segment in self.waiting)
         assert self.mailbox.unfinished == len(self.waiting) + len(self.running)
-        assert self.mailbox.wait_idle(0) is (self.mailbox.unfinished == 0)
         assert self.told == self.due
         assert all(segment.finished for segment in self.ended)
         assert not any(segment.finished for segment in [*self.waiting, *self.running])

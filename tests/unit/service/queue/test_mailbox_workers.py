@@ -66,11 +66,7 @@ def test_a_beam_of_a_short_sentence_is_no_long_run() -> None:
 
 def test_all_are_saturated_once_each_got_all_that_it_can_take(monkeypatch: pytest.MonkeyPatch) -> None:
     mailbox, saturated = mailbox_of([0, 0]), list[bool]()
-
-    def note(_: Sequence[Decode], *, saturated: bool, told: list[bool] = saturated) -> None:
-        told.append(saturated)
-
-    monkeypatch.setattr(mailbox.admission, "note_taken", note)
+    monkeypatch.setattr(mailbox.admission, "note_taken", lambda _: saturated.append(mailbox.is_saturated()))
     assert mailbox.take(0, 9, wait=False) == []
     assert mailbox.take(1, 9, wait=False) == []
     mailbox.submit([*decodes(1, 1, 1, 1), Decode([2], 9, decoding=Decoding(beam_size=4))])

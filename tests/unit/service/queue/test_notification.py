@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from service.decode import Decode
-from service.queue.mailbox import Mailbox, notify
+from service.decode import Decode, notify
+from service.queue.mailbox import Mailbox
 
 
 def decode_of(heard: list[tuple[Decode, int]], **fields) -> Decode:

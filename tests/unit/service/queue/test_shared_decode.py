@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from service.decode import Decode
 from service.options import Priority, RequestOptions
+from service.queue.intake import SharedDecode
 from service.queue.result_cache import Key
-from service.queue.shared_decode import SharedDecode
 from service.segment import Origin, Segment
 
 DEADLINES = st.sampled_from([None, 5.0, 7.0])

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.queue.throughput import Throughput
+from service.queue.admission import Throughput
 
 
 def measured(tokens_per_s: float, seconds: int = 10) -> Throughput:

@@ -15,8 +15,8 @@ from service.decode import Decode
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.registry.self_check import BEAM_SIZE, LENGTHS, Decoded, Golden, _decode, check, golden_sources
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
-from service.runtime.slots import SlotTable
+from service.runtime.host import DecoderSession, EncoderSession
+from service.runtime.slots import DecoderStep, SlotTable
 from service.telemetry.metrics import Metrics
 from tests.synthetic import MAX_SOURCE_TOKENS, VOCABULARY, Synthetic
 

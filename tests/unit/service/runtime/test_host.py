@@ -8,9 +8,9 @@ import pytest
 
 from dragoman.bundle import DECODER, ENCODER, WEIGHTS, Bundle, sha256
 from dragoman.errors import BundleError
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.host import DecoderSession, EncoderSession
 from service.runtime.sessions import open_session
-from service.runtime.slots import SlotTable
+from service.runtime.slots import DecoderStep, SlotTable
 from service.runtime.weights import Weights
 from tests.synthetic import MAX_SOURCE_TOKENS, Synthetic
 
@@ -60,7 +60,7 @@ def test_different_sources_have_different_memories(encoder: EncoderSession) -> N
 
 
 def test_a_step_writes_one_cell_a_row_and_the_next_ids(table: SlotTable, decoder: DecoderSession) -> None:
-    step = DecoderStep(decoder, table)
+    step = DecoderStep(decoder.session, decoder.search, table)
     rows = 3
     step.run(rows)
     table.commit(rows)
@@ -80,7 +80,7 @@ def test_a_step_writes_one_cell_a_row_and_the_next_ids(table: SlotTable, decoder
 
 
 def test_a_step_of_some_rows_is_theirs_of_the_whole_step(table: SlotTable, decoder: DecoderSession) -> None:
-    step = DecoderStep(decoder, table)
+    step = DecoderStep(decoder.session, decoder.search, table)
     step.run(SLOTS)
     ids, logits, caches = table.rows.next_ids.copy(), table.logits.copy(), table.caches.copy()
     for buffer in (table.rows.next_ids, table.logits, table.caches):
@@ -93,7 +93,7 @@ def test_a_step_of_some_rows_is_theirs_of_the_whole_step(table: SlotTable, decod
 
 
 def test_a_step_run_again_gives_the_same(table: SlotTable, decoder: DecoderSession) -> None:
-    step = DecoderStep(decoder, table)
+    step = DecoderStep(decoder.session, decoder.search, table)
     ids = step.run(SLOTS).tolist()
     caches, memory = table.caches.copy(), table.memory.copy()
     assert step.run(SLOTS).tolist() == ids
@@ -102,7 +102,7 @@ def test_a_step_run_again_gives_the_same(table: SlotTable, decoder: DecoderSessi
 
 
 def test_what_lies_beyond_the_lengths_is_not_read(bundle: Bundle, table: SlotTable, decoder: DecoderSession) -> None:
-    expected = DecoderStep(decoder, table).run(SLOTS).tolist()
+    expected = DecoderStep(decoder.session, decoder.search, table).run(SLOTS).tolist()
     littered = SlotTable(bundle.manifest, SLOTS)
     litter = 77 if bundle.manifest.precision == "int8" else np.nan
     littered.caches[:], littered.memory[:] = litter, litter
@@ -110,11 +110,11 @@ def test_what_lies_beyond_the_lengths_is_not_read(bundle: Bundle, table: SlotTab
         getattr(littered.rows, name)[:] = getattr(table.rows, name)
     for slot, length in enumerate(table.rows.memory_lengths):
         littered.memory[:, :, slot, :, :length] = table.memory[:, :, slot, :, :length]
-    assert DecoderStep(decoder, littered).run(SLOTS).tolist() == expected
+    assert DecoderStep(decoder.session, decoder.search, littered).run(SLOTS).tolist() == expected
 
 
 def test_a_row_is_the_same_whatever_the_number_of_rows(table: SlotTable, decoder: DecoderSession) -> None:
-    step = DecoderStep(decoder, table)
+    step = DecoderStep(decoder.session, decoder.search, table)
     expected = step.run(SLOTS).tolist()
     caches = table.caches.copy()
     for rows in range(1, SLOTS):

@@ -56,14 +56,14 @@ def runner(bundle: Bundle, *, shortlist: bool) -> Runner:
     filled = Runner(bundle.manifest, *open_graphs(bundle, "cpu", shortlist=shortlist), len(SOURCES))
     for slot, (source, memory) in enumerate(zip(SOURCES, filled.encode(SOURCES), strict=True)):
         assert memory is not None
-        filled.admit(slot, Decode(source, LIMIT), memory)
+        filled.fill(slot, Decode(source, LIMIT), memory)
     return filled
 
 
 def test_logits_are_those_of_the_whole_layer_and_no_others_are_possible(bundle: Bundle) -> None:
     whole, narrow = runner(bundle, shortlist=False), runner(bundle, shortlist=True)
-    whole.step(len(SOURCES))
-    ids = narrow.step(len(SOURCES))
+    whole.run(len(SOURCES))
+    ids = narrow.run(len(SOURCES))
     for slot, source in enumerate(SOURCES):
         listed = candidates(bundle, source)
         expected, actual = whole.table.logits_of(slot), narrow.table.logits_of(slot)
@@ -79,10 +79,10 @@ def test_logits_are_those_of_the_whole_layer_and_no_others_are_possible(bundle: 
 def test_a_slot_that_moves_takes_its_candidates_along(bundle: Bundle) -> None:
     moved, stayed = runner(bundle, shortlist=True), runner(bundle, shortlist=True)
     for each in (moved, stayed):
-        each.step(len(SOURCES))
+        each.run(len(SOURCES))
     moved.apply([Move(3, 1)])
     for each in (moved, stayed):
-        each.step(len(SOURCES))
+        each.run(len(SOURCES))
     np.testing.assert_array_equal(moved.table.logits_of(1), stayed.table.logits_of(3))
 
 
@@ -127,7 +127,7 @@ def test_probabilities_are_shared_by_the_candidates_alone(bundle: Bundle) -> Non
     source = SOURCES[0]
     found = Decode(source, LIMIT, decoding=Decoding.of(log_probability=True))
     whole = runner(bundle, shortlist=False)
-    whole.step(len(SOURCES))
+    whole.run(len(SOURCES))
     [ids] = decoded(bundle, found)
     again = Decode(source, LIMIT, decoding=SCORING, scored_ids=(*ids, bundle.manifest.eos_id)[:LIMIT])
     decoded(bundle, again)

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bundle import Manifest
-from service.runtime.slots import SlotTable
+from service.runtime.slots import RowState, SlotTable
 
 LAYERS, HEADS, HEAD_DIM = 2, 3, 4
+START = 9
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def shape(manifest: Manifest) -> Manifest:
             "heads": HEADS,
             "head_dim": HEAD_DIM,
             "d_model": HEADS * HEAD_DIM,
-            "start_id": 9,
+            "start_id": START,
         }
     )
 
@@ -145,3 +146,29 @@ def test_a_row_that_nobody_wrote_takes_no_memory(shape: Manifest) -> None:
 def _anonymous_kib() -> int:
     fields = dict(line.split(":") for line in Path("/proc/self/smaps_rollup").read_text().splitlines()[1:])
     return int(fields["Anonymous"].split()[0])
+
+
+def test_a_segment_begins_with_the_start_id_and_nothing_decoded() -> None:
+    rows = RowState(4, START)
+    rows.ids[2], rows.lengths[2] = 5, 7
+    rows.begin(2, 6)
+    assert (rows.ids[2], rows.lengths[2], rows.memory_lengths[2]) == (START, 0, 6)
+
+
+def test_a_commit_is_of_some_rows_wherever_they_are() -> None:
+    rows = RowState(4, START)
+    rows.next_ids[:] = 4, 5, 6, 7
+    rows.commit(np.array([3, 1]))
+    assert rows.ids.tolist() == [START, 5, START, 7]
+    rows.commit(slice(2))
+    assert rows.ids.tolist() == [4, 5, START, 7]
+    assert rows.lengths.tolist() == [1, 2, 0, 1]
+
+
+def test_a_copied_row_looks_the_same() -> None:
+    rows = RowState(4, START)
+    rows.begin(0, 5)
+    rows.next_ids[0] = 8
+    rows.commit(slice(1))
+    rows.copy(0, 3)
+    assert (rows.ids[3], rows.lengths[3], rows.memory_lengths[3]) == (8, 1, 5)

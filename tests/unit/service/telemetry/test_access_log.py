@@ -5,8 +5,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.errors import QueueFullError
-from service.telemetry.access_log import AccessLog, LogRequests, Metadata
-from service.telemetry.call_stats import CallStats
+from service.telemetry.access_log import AccessLog, CallStats, LogRequests, Metadata
 from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
 from service.wire import Protocol

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.telemetry.access_log import as_json, for_people
-from service.telemetry.call_stats import CallStats, Interval
+from service.telemetry.access_log import CallStats, Interval, as_json, for_people
 
 PAGE = (Path(__file__).parents[4] / "docs/observability.md").read_text(encoding="utf-8")
 NOW_S = 1_795_276_800.25  # 2026-11-21T16:00:00.25Z

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from service.decode import Decode, FinishReason
 from service.segment import Origin, Segment
-from service.telemetry.call_stats import CallStats, Interval
+from service.telemetry.access_log import CallStats, Interval
 
 times = st.floats(0, 1e6)
 
@@ -14,7 +14,7 @@ times = st.floats(0, 1e6)
 def segment(*moments: float | None, tokens: int = 2, origin: Origin = Origin.DECODED) -> Segment:
     """Submitted, taken, encoded, finished."""
     submitted_s, admitted_s, encoded_s, finished_s = moments
-    made = Segment(Decode([5, 6, 7, 2], 50), origin=origin, submitted_s=submitted_s)
+    made = Segment(Decode([5, 6, 7, 2], 50), source_tokens=3, origin=origin, submitted_s=submitted_s)
     decode = made.decode
     decode.target_ids, decode.admitted_s, decode.encoded_s = [9] * tokens, admitted_s, encoded_s
     if finished_s is not None:
@@ -22,13 +22,9 @@ def segment(*moments: float | None, tokens: int = 2, origin: Origin = Origin.DEC
     return made
 
 
-def note(record: CallStats, ended: Segment) -> None:
-    record.note(ended, ended.times())
-
-
 def test_a_segment_passes_three_stages() -> None:
     record = CallStats("TranslateText")
-    note(record, segment(1.0, 3.0, 6.0, 10.0))
+    record.note(segment(1.0, 3.0, 6.0, 10.0))
     assert record.stages_ms() == [2_000, 3_000, 4_000]
     assert (record.source_tokens, record.target_tokens) == (3, 2)
 
@@ -44,14 +40,20 @@ def test_a_stage_is_from_the_first_that_comes_to_the_last_that_leaves(spans: lis
 
 def test_a_stage_that_nobody_left_took_no_time() -> None:
     record = CallStats("TranslateText")
-    note(record, segment(1.0, 3.0, None, None))
+    record.note(segment(1.0, 3.0, None, None))
     assert record.stages_ms() == [2_000, 0, 0]
 
 
 def test_a_segment_that_was_never_taken_was_in_the_queue_to_its_end() -> None:
     record = CallStats("TranslateText")
-    note(record, segment(1.0, None, None, 5.0))
+    record.note(segment(1.0, None, None, 5.0))
     assert record.stages_ms()[0] == 4_000
+
+
+def test_no_stage_begins_before_the_submission_though_the_decode_is_older() -> None:
+    record = CallStats("TranslateText")
+    record.note(segment(5.0, 3.0, 4.0, 6.0))
+    assert record.stages_ms() == [0, 0, 1_000]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_a_segment_that_was_never_taken_was_in_the_queue_to_its_end() -> None:
 )
 def test_what_was_not_decoded_is_counted(origin: Origin, cached: int, coalesced: int) -> None:
     record = CallStats("TranslateText")
-    note(record, segment(1.0, 1.0, 1.0, 1.0, origin=origin))
+    record.note(segment(1.0, 1.0, 1.0, 1.0, origin=origin))
     assert (record.cached, record.coalesced) == (cached, coalesced)
 
 

@@ -43,7 +43,8 @@ def document(
 
 
 def segment_of(tokenizer, word: str) -> Segment:
-    return Segment(Decode([*tokenizer.encode(word), EOS], 99))
+    ids = tokenizer.encode(word)
+    return Segment(Decode([*ids, EOS], 99), source_tokens=len(ids))
 
 
 def decode(segment: Segment, reason: FinishReason = FinishReason.EOS) -> None:
@@ -187,7 +188,7 @@ def test_alignments_are_those_of_all_segments_in_the_places_of_the_text(tokenize
 
 def test_a_language_in_front_of_a_source_is_no_word_of_it(tokenizer) -> None:
     ids = tokenizer.encode("tom schön")
-    segment = Segment(Decode([7, 7, *ids, EOS], 99), marks=3)
+    segment = Segment(Decode([7, 7, *ids, EOS], 99))
     text = document(tokenizer, [Part("", segment, source=SegmentText("tom schön", 0, 2))], alignments=True)
     text.read_all()
     segment.decode.target_ids.extend(ids)

@@ -49,6 +49,17 @@ class Echo:
                 step(segment)
 
 
+class CountingTokenizer:
+    """A token a character; says what it encoded."""
+
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+
+    def encode(self, text: str) -> list[int]:
+        self.encoded.append(text)
+        return [5] * len(text)
+
+
 def step(segment: Segment, circles_at: int | None = None) -> None:
     """Adds one token, or ends; with REPETITION once it has so many."""
     position = len(segment.decode.target_ids)
@@ -77,6 +88,16 @@ def test_marks_of_languages_are_no_tokens_of_the_text(manifest, tokenizer, trans
         marked = Translator(manifest.model_copy(update={"languages": languages}), tokenizer)
         results = translate_offline(marked, Echo(), texts)
         assert [result.source_tokens for result in results] == expected
+
+
+def test_each_piece_of_a_text_is_encoded_once_and_none_that_cannot_fit(manifest) -> None:
+    for text, html in (("Tom. Good tom.\nWhere?", False), ("<p>Tom. <b>Good</b> tom.<p>Where?", True)):
+        counting = CountingTokenizer()
+        Translator(manifest, counting).prepare(text, RequestOptions(has_tags=html))
+        assert counting.encoded == ["Tom.", "Good tom.", "Where?"]
+    counting = CountingTokenizer()
+    Translator(manifest, counting).prepare("a" * 100_000)
+    assert max(map(len, counting.encoded)) <= 16 * manifest.max_source_tokens
 
 
 @given(TEXTS)

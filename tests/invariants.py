@@ -4,7 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from plugins.gpu.device import DeviceSlots
 from service.decode import Decode, DecodeStatus
+from service.engine.batch import DecodeBatch
+from service.engine.rows import Forced
+from service.engine.search import Search
+from service.engine.step import Row
+from service.runtime.slots import SlotTable
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,36 @@ class Snapshot:
     decoded: list[Sequence[int]]
     memory_lengths: list[int]
     target_capacity: int
+
+
+def snapshot_of(batch: DecodeBatch) -> Snapshot:
+    """Copy the state of a batch."""
+    rows, table = batch.runner.scheduler.active, batch.runner.table
+    assert isinstance(table, SlotTable | DeviceSlots)
+    lengths, memory_lengths = lengths_of(table, len(rows))
+    return Snapshot(
+        active=[row.decode for row in rows],
+        slots=batch.runner.slots,
+        lengths=lengths,
+        decoded=[ids_in(row, slot) for slot, row in enumerate(rows)],
+        memory_lengths=memory_lengths,
+        target_capacity=int(table.target_capacity),
+    )
+
+
+def lengths_of(table: SlotTable | DeviceSlots, slots: int) -> tuple[list[int], list[int]]:
+    """Count tokens in the cache and source tokens, of each of the first slots."""
+    rows = table.rows_of[:slots] if isinstance(table, DeviceSlots) else slice(slots)
+    return table.rows.lengths[rows].tolist(), table.rows.memory_lengths[rows].tolist()
+
+
+def ids_in(row: Row, slot: int) -> Sequence[int]:
+    """List the tokens that were decoded in one of the slots of a row."""
+    if isinstance(row, Forced):
+        return ids_in(row.row, slot)
+    if isinstance(row, Search):
+        return row.beam.live[row.slots.index(slot)].ids
+    return row.decode.target_ids
 
 
 def violations(snapshot: Snapshot) -> list[str]:

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from service.decode import Decode, DecodeStatus
-from service.engine.invariants import Snapshot, violations
+from tests.invariants import Snapshot, violations
 
 
 def decoding(tokens: int, source_tokens: int = 2) -> Decode:

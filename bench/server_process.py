@@ -1,6 +1,7 @@
 """Server processes of a measurement: started on a free port, ready when they say so, stopped at the end."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -8,10 +9,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -23,6 +24,8 @@ NOTHING_FREE = ("--encoder-cache-mb", "0", "--result-cache-mb", "0", "--no-coale
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 _POLL_S = 0.005
+# Below those that a system gives to outgoing connections: one of these could be taken before a server listens there.
+_PORTS: Final = range(20_000, 32_768)
 
 
 class ServerError(Exception):
@@ -85,12 +88,18 @@ def english_model(client: Client) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports that are free now; all are held at once, so no two are equal."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [held.getsockname()[1] for held in sockets]
-    for held in sockets:
-        held.close()
-    return ports
+    """Find ports that are free now, no two equal.
+
+    Raises:
+        OSError: there are not as many.
+    """
+    found: list[int] = []
+    for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise OSError(f"fewer than {count} of the ports from {_PORTS[0]} to {_PORTS[-1]} are free")
 
 
 def _await_serving(process: subprocess.Popen[bytes], address: str, deadline_s: float, log: IO[bytes]) -> None:

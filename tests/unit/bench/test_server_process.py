@@ -12,10 +12,9 @@ SLOW_STARTER = [sys.executable, str(Path(__file__).with_name("slow_starter.py"))
 
 
 def test_free_ports_are_distinct_and_no_outgoing_connection_takes_them() -> None:
-    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     ports = free_ports(8)
     assert len(set(ports)) == 8
-    assert max(ports) < lowest
+    assert max(ports) < 32_768  # where Linux begins, unless it is told otherwise
 
 
 def test_a_server_keeps_to_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """The batches of a training run, a pure function of corpus, options and place: nothing is kept from one to the next."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log2
 from pathlib import Path
@@ -114,11 +114,6 @@ class Stream:
         self._ids = ids
         self._options = options
         self._pool_size = pool_size(options.batch_tokens)
-
-    def pools(self, epoch: int, first: int = 0) -> Iterator[Pool]:
-        """Yield the pools of an epoch, from one on."""
-        for number in range(first, self.pool_count(epoch)):
-            yield self.pool(epoch, number)
 
     def pool_count(self, epoch: int) -> int:
         """Count the pools of an epoch."""

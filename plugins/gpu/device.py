@@ -164,6 +164,8 @@ class DeviceSlots:
             memory_shape = manifest.heads, manifest.max_source_tokens, manifest.head_dim
             self.caches = {name: reserve(*cache_shape) for name in cache_names(manifest.cached_layers)}
             self.memory = {name: reserve(*memory_shape) for name in memory_names(manifest.decoder_layers)}
+            self._placed_in = {name: buffer.rows(0, slots) for name, buffer in self.memory.items()}
+            self._placed_out = {present_name(name): tensor for name, tensor in self._placed_in.items()}
             names = state_names(manifest.state_layers)
             self.states = [{name: reserve(1, manifest.d_model, of=of_logits) for name in names} for _ in range(2)]
             self._zeros = Buffer.zeros((1, 1, manifest.d_model), of_logits, decoder.device)
@@ -211,8 +213,6 @@ class DeviceSlots:
         batches = defaultdict[Buffer, list[int]](list)
         for row, memory in self._arrived.items():
             batches[memory.buffer].append(row)
-        buffers = {name: buffer.rows(0, len(self.rows_of)) for name, buffer in self.memory.items()}
-        outputs = {present_name(name): tensor for name, tensor in buffers.items()}
         for buffer, rows in batches.items():
             padding = np.array([0, 0, 0, 0, self.source_capacity - buffer.shape[1], 0], np.int64)
             of_batch = np.array([self._arrived[row].row for row in rows])
@@ -223,7 +223,9 @@ class DeviceSlots:
                 SLOT_ROWS: Tensor.of(of_slots),
                 PADDING: Tensor.of(padding),
             }
-            self._decoder.place.run_with_iobinding(bind(self._decoder.place, inputs | buffers, outputs))
+            self._decoder.place.run_with_iobinding(
+                bind(self._decoder.place, inputs | self._placed_in, self._placed_out)
+            )
         self._arrived.clear()
 
     def force(self, slot: int, token: int) -> None:

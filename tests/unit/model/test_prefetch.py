@@ -23,8 +23,8 @@ def plan(tmp_path: Path, tokenizer_folder: Path) -> StreamPlan:
 @pytest.mark.parametrize("processes", [1, 3])
 def test_the_same_pools_epoch_after_epoch(plan: StreamPlan, processes: int) -> None:
     stream = Stream(*plan)
-    expected = [(1, 1, list(stream.pools(1))[1])]
-    expected += [(epoch, n, pool) for epoch in (2, 3, 4) for n, pool in enumerate(stream.pools(epoch))]
+    places = [(1, 1), *((epoch, n) for epoch in (2, 3, 4) for n in range(stream.pool_count(epoch)))]
+    expected = [(epoch, n, stream.pool(epoch, n)) for epoch, n in places]
     with prefetch(plan, 1, 1, processes) as pools:
         for (epoch, number, pool), found in zip(expected, pools, strict=False):
             assert (found.epoch, found.number, found.pool.too_long) == (epoch, number, pool.too_long)

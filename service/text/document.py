@@ -17,6 +17,7 @@ from service.failures import told
 from service.segment import Segment
 from service.text.alignment import Alignment, Link
 from service.text.alternatives import Alternatives, Choice
+from service.text.capitals import in_capitals
 from service.text.part import Part
 from service.text.result import TextResult, TokenScore
 from service.text.text_quality import TextQuality
@@ -126,12 +127,13 @@ class Document:
         """
         segments = []
         for part in parts:
-            kept, segment, tags, split, source, plan, judged = part
+            kept, segment, tags, split, source, plan, judged, in_capitals = part
             self._split |= split
             if kept:
                 self._waiting.append(kept)
             if segment is not None:
-                is_plain = tags is None and source is None and plan is None and judged is None and not self._wanted
+                is_asked = tags is not None or source is not None or plan is not None or judged is not None
+                is_plain = not (is_asked or in_capitals or self._wanted)
                 awaited = _Awaited(segment, None, 1) if is_plain else _Awaited(segment, part, self._weight_of(part))
                 self.weight += awaited.weight
                 self._waiting.append(awaited)
@@ -250,6 +252,8 @@ class Document:
         if front.part is not None and (front.part.tags is not None or front.part.plan is not None):
             return ""
         text = self._tokenizer.decode(list(front.segment.decode.target_ids)).strip().rstrip("\ufffd").rstrip()
+        if front.part is not None and front.part.in_capitals:
+            text = text.upper()
         text = text[self._begun :]
         self._begun += len(text)
         return text
@@ -281,6 +285,8 @@ class Document:
         if part.plan is not None:
             text, misses, rewriting = part.plan.restore(text, attended and attended.alignment().target_of)
             attended = attended and attended.before(part.plan.reading).after(rewriting)
+        elif part.in_capitals:
+            attended, text = attended and attended.after(in_capitals(text)), text.upper()
         is_aligned = self._wants_alignments or part.tags is not None
         alignment = attended.alignment() if attended and is_aligned else None
         restored = text if part.tags is None else part.tags.restore(text, alignment)

@@ -19,6 +19,7 @@ class Part(NamedTuple):
         source: what the segment was made of, where its translation is to be aligned with that; None: it is not.
         plan: how the terms of the segment get into its translation; None: it has none.
         judged: the text of the segment whose translation shows what was lost; None: nobody asks.
+        in_capitals: whether the segment is a sentence in capitals that was read in small letters.
     """
 
     kept: str
@@ -28,3 +29,4 @@ class Part(NamedTuple):
     source: SegmentText | None = None
     plan: TermPlan | None = None
     judged: str | None = None
+    in_capitals: bool = False

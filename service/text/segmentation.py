@@ -6,7 +6,8 @@ nearest to its middle, else at the word gap nearest to its middle, else between 
 the halves likewise until all fit. That takes linear time but for a logarithm, whatever the text holds.
 
 What has no letter and no digit is a separator: it never reaches the model and comes back exactly as it was.
-So are whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji.
+So are whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji, and emoji,
+arrows and bullets at the ends of a sentence.
 A line break or another control character always ends a segment, so none is ever inside one.
 """
 
@@ -23,11 +24,25 @@ from service.text.piece import Piece
 
 # sentencex takes quadratic time for some texts: it sees this number of characters at a time.
 _WINDOW: Final = 1_000
-# Before a full stop: what sentencex takes for the end of a sentence and is none, French M. and J.-C., and ordinal
-# numbers in languages that write them so, as in 3. Oktober ...
-_ORDINAL: Final = re.compile(r"(?:^|\s)\d{1,2}\.$")
+# Before a full stop: what sentencex takes for the end of a sentence and is none, abbreviations that it does not know,
+# and ordinal numbers in languages that write them so, as in 3. Oktober ...
+_ORDINAL: Final = r"\d{1,2}"
 _ORDINAL_LANGUAGES: Final = "bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
-_GOES_ON: Final = {"fr": re.compile(r"(?:^|\s)(?:MM?|J\.-C)\.$"), **dict.fromkeys(_ORDINAL_LANGUAGES.split(), _ORDINAL)}
+_ABBREVIATIONS: Final = {
+    "de": "Abb Abs Aufl Bd Bde Bhf Dez Dipl Fa Fam Frl Geschw Hrn Hrsg Inh Jh Kap Nrn Okt Pkt Stk Tel Tsd allg bes "
+    "betr bspw dt ehem einschl engl entspr exkl franz geb gem gez inkl max mind monatl mtl tgl tägl urspr verh vorm "
+    "zus zzgl",
+    "en": "Assoc Intl Ms Natl approx attn cont eds est excl incl lbs misc orig sect tel vol",
+    "fr": r"MM? J\.-C",
+}
+_GOES_ON: Final = {
+    language: re.compile(rf"(?:^|[\s(])(?:{'|'.join(words.split())})\.$")
+    for language, words in {
+        **dict.fromkeys(_ORDINAL_LANGUAGES.split(), _ORDINAL),
+        **_ABBREVIATIONS,
+        "de": f"{_ORDINAL} {_ABBREVIATIONS['de']}",
+    }.items()
+}
 # ... and common words that it takes for abbreviations: Maine, Oklahoma, May, Magister.
 _ENDS: Final = {"en": re.compile(r"\b(?:me|OK|may)(?=\.)"), "de": re.compile(r"\b(?:mich|mag)(?=\.)")}
 _LOOK_BACK: Final = 32  # characters in front of a boundary, or at the sentence's begin, that can tell against it
@@ -47,6 +62,11 @@ _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])")
 _WORD_GAP: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r"[^\W_]")
+# Pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji with what joins them, bullets.
+_PICTURES: Final = r"•‣←-⇿■-➿⬀-⯿\U0001f000-\U0001faff"
+_PICTURE: Final = re.compile(rf"[{_PICTURES}]")
+_PICTURES_BEFORE: Final = re.compile(rf"[\s\u200d\ufe0f{_PICTURES}]*")
+_AMONG_PICTURES: Final = re.compile(rf"[\s\u200d\ufe0f{_PICTURES}]")
 
 Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
 FindSpans: TypeAlias = Callable[[str], Iterable[Span]]
@@ -88,9 +108,9 @@ def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator
         for left, right in _gaps(line[0], language):
             cut = _cut(text, begun, line.start() + left, line.start() + right, language)
             if cut and not (whole and whole.has(cut[0] - line.start(), cut[1] - line.start())):
-                yield _bare(text, begun, cut[0])
+                yield _bare(text, begun, cut[0], pictures=whole is not None)
                 begun = cut[1]
-        yield _bare(text, begun, stop)
+        yield _bare(text, begun, stop, pictures=whole is not None)
 
 
 def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
@@ -150,10 +170,22 @@ def _trails(text: str, begun: int, before: str, right: int, *, closed: bool) -> 
     return before.endswith(".") and bool(first and word and first[0][0].isupper() and word[0].islower())
 
 
-def _bare(text: str, start: int, stop: int) -> tuple[int, int]:
-    """Give the borders of a piece without the blanks at its ends; of a blank one, its end twice."""
+def _bare(text: str, start: int, stop: int, *, pictures: bool) -> tuple[int, int]:
+    """Give the borders of a piece without the blanks at its ends; of a blank one, its end twice.
+
+    Args:
+        pictures: whether pictures at its ends belong to it, as they may to a term.
+    """
     piece = text[start:stop].lstrip()
-    return stop - len(piece), stop - len(piece) + len(piece.rstrip())
+    start, end = stop - len(piece), stop - len(piece) + len(piece.rstrip())
+    if pictures or piece.isascii():
+        return start, end
+    if before := _PICTURE.match(text, start):
+        start = min(_PICTURES_BEFORE.match(text, before.end(), end).end(), end)
+    last = end
+    while last > start and _AMONG_PICTURES.match(text, last - 1):
+        last -= 1
+    return start, last if _PICTURE.search(text, last, end) else end
 
 
 class _Whole:

@@ -16,6 +16,7 @@ from service.settings import Settings
 from service.terms import TermPlan, TermPlanner, Terms
 from service.text import markup, segmentation
 from service.text.attended import SegmentText
+from service.text.capitals import in_small_letters
 from service.text.document import Document
 from service.text.pair import CHARACTERS_PER_TOKEN, Pair, scored_part
 from service.text.part import Part
@@ -107,7 +108,7 @@ class Translator:
             text_bytes = len(text.encode())
             pieces = split(text)
         return Document(
-            self._parts(pieces, encode, planner, frame, options, on_progress, field),
+            self._parts(pieces, encode, planner, frame, options, on_progress, field, language),
             self._tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
@@ -168,6 +169,7 @@ class Translator:
         options: RequestOptions,
         on_progress: OnProgress,
         field: str,
+        language: str,
     ) -> Iterator[Part]:
         """Make segments of the pieces of a text, one after the other; the first has the prefix.
 
@@ -178,7 +180,9 @@ class Translator:
         for kept, text, inside, tags in pieces:
             start += len(kept)
             plan = None if planner is None else planner.plan(text, () if tags is None else tags.contents)
-            read = text if plan is None else plan.reading.text
+            in_capitals = text.isupper() and plan is None and not prefix_ids
+            small = in_small_letters(text, language) if in_capitals else ""
+            read = small or (text if plan is None else plan.reading.text)
             if text and not (plan and plan.is_all) and (ids := encode(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
@@ -190,7 +194,7 @@ class Translator:
                 segment = Segment(decode, options, len(ids), on_progress)
                 source = SegmentText(read, start, len(frame.prefix)) if aligned else None
                 judged = _judged(text, plan, tags) if options.quality_estimate else None
-                yield Part(kept, segment, tags, inside, source, plan, judged)
+                yield Part(kept, segment, tags, inside, source, plan, judged, small != "")
                 prefix_ids, number = (), number + 1
             else:  # nothing that the model could see, such as a filler character, or nothing that it is to translate
                 there = text if plan is None else plan.without_model

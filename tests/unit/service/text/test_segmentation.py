@@ -105,6 +105,7 @@ SENTENCES = {
         i came. | you went. | he stayed
         He saw me. | I said so. | She is OK. | Tom waved.
         It is 10 °C. | Wait – what? | Oh.
+        I met Ms. Lee (approx. 50 people came). | Price excl. VAT. | Natl. Park.
     """,
     "de": """
         Das ist z.B. gut, d. h. nicht schlecht. | Ja.
@@ -114,6 +115,7 @@ SENTENCES = {
         Herr Dr. Müller kam. | Prof. Dr. h. c. Meier sprach. | Das kostet ca. 5 Euro.
         „Komm!“, rief er. | „Geh. | Jetzt.“ | Er ging. | »Nein.« | »Doch.«
         Er sah mich. | Sie sagt, dass sie ihn mag. | Magst du ihn?
+        An Hrn. Meier (Tel. Büro). | Es kostet inkl. MwSt. und zzgl. Versand mind. Fünf Euro. | Nein.
         Es geht u. a. um Geld. | Die Meier GmbH & Co. KG zahlt.
     """,
     "fr": """
@@ -182,6 +184,27 @@ def test_it_says_whether_a_sentence_was_split_inside() -> None:
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "...", "* * *", "😀", "\x00", "—", "\u200b"])
 def test_a_text_without_words_is_one_separator(text: str) -> None:
     assert split(text, "en", at_most(1000)) == ([text], [], False)
+
+
+@pytest.mark.parametrize(
+    ("text", "separators", "segments"),
+    [
+        ("🎉 Great news! 🎉🎉", ["🎉 ", " 🎉🎉"], ["Great news!"]),
+        ("Family time ❤️", ["", " ❤️"], ["Family time"]),
+        ("👨\u200d👩\u200d👧 ok👍🏽", ["👨\u200d👩\u200d👧 ", "👍🏽"], ["ok"]),
+        ("• Milk\n• Bread →", ["• ", "\n• ", " →"], ["Milk", "Bread"]),
+        ("I ❤️ you", ["", ""], ["I ❤️ you"]),
+        ("5 € ©", ["", ""], ["5 € ©"]),
+        ("Yes \u200d", ["", ""], ["Yes \u200d"]),
+    ],
+)
+def test_pictures_around_a_sentence_are_kept(text: str, separators: list[str], segments: list[str]) -> None:
+    assert split(text, "en", at_most(1000)) == (separators, segments, False)
+
+
+def test_pictures_that_belong_to_a_term_stay_with_its_sentence() -> None:
+    pieces = segmentation.split("🎉 party", "en", at_most(1000), lambda text: [(0, len(text))])
+    assert [piece.text for piece in pieces] == ["🎉 party", ""]
 
 
 def test_separators_are_kept_exactly() -> None:

@@ -314,6 +314,28 @@ def test_alignments_have_the_places_of_the_text(translator) -> None:
     assert translate_offline(translator, Echo(), [text])[0].alignments == []
 
 
+def test_a_sentence_in_capitals_is_decoded_in_small_letters_and_comes_back_in_capitals(translator, tokenizer) -> None:
+    text, options = "GOOD MORNING TOM. Good. NATO.", RequestOptions(alignments=True)
+    assert translator.prepare(text).segments[0].decode.source_ids[:-1] == tokenizer.encode("Good morning tom.")
+    for each in (RequestOptions(), options, RequestOptions(quality_estimate=True)):
+        assert translate_offline(translator, Echo(), [text], each)[0].text == text
+    [result] = translate_offline(translator, Echo(), [text], options)
+    assert [text[slice(*link.source)] for link in result.alignments] == ["GOOD", "MORNING", "TOM", "Good", "NATO"]
+    assert all(link.source == link.target for link in result.alignments)
+    document = translator.prepare(text)
+    Echo().decode_all(document.segments)
+    assert document.grow() == text
+    html = "<b>GOOD</b> MORNING <i>TOM</i>"
+    assert translate_offline(translator, Echo(), [html], RequestOptions(has_tags=True))[0].text == html
+
+
+def test_capitals_stay_where_a_translation_is_begun_or_has_terms(translator, tokenizer) -> None:
+    begun = RequestOptions(prefix_ids=translator.prefix_ids("TOM"))
+    for options in (begun, RequestOptions(terms=Terms([], protects_placeholders=True))):
+        [segment] = translator.prepare("GOOD MORNING {X}", options).segments
+        assert segment.decode.source_ids != tokenizer.encode("Good morning {x}")
+
+
 def test_xml_is_text_and_tags(translator) -> None:
     xml = '<p>Good <n id="7"></n> tom.</p> <q>Where?</q> <x>is tom</x>'
     for tags, segments in ((XmlTags(), 3), (XmlTags(frozenset("n"), frozenset("x")), 3)):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from docs.generators import client, commands, configuration, contract, openapi, prometheus_rule
+from docs.generators import client, commands, configuration, contract, metrics, openapi, prometheus_rule
 
 DOCS = Path(__file__).parent
 PAGES: dict[Path, Callable[[], str]] = {
@@ -11,6 +11,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     DOCS / "reference" / "client.md": client.page,
     DOCS / "reference" / "commands.md": commands.page,
     DOCS / "reference" / "contract.md": contract.page,
+    DOCS / "reference" / "metrics.md": metrics.page,
     openapi.FILE: openapi.page,
     prometheus_rule.FILE: prometheus_rule.page,
 }

@@ -1,4 +1,4 @@
-"""The clients that docs/clients.md leads to, each built from the contract alone in its own language, against a real server."""
+"""The clients of docs/clients.md, each built from the contract alone in its own language, against a real server."""
 
 import hashlib
 import os

@@ -65,7 +65,7 @@ _WORD: Final = re.compile(r"[^\W_]")
 # Pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji with what joins them, bullets.
 _PICTURES: Final = r"•‣←-⇿■-➿⬀-⯿\U0001f000-\U0001faff"
 _PICTURE: Final = re.compile(rf"[{_PICTURES}]")
-_PICTURES_BEFORE: Final = re.compile(rf"[\s\u200d\ufe0f{_PICTURES}]*")
+_PICTURES_BEFORE: Final = re.compile(rf"[{_PICTURES}][\s\u200d\ufe0f{_PICTURES}]*")
 _AMONG_PICTURES: Final = re.compile(rf"[\s\u200d\ufe0f{_PICTURES}]")
 
 Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
@@ -180,8 +180,8 @@ def _bare(text: str, start: int, stop: int, *, pictures: bool) -> tuple[int, int
     start, end = stop - len(piece), stop - len(piece) + len(piece.rstrip())
     if pictures or piece.isascii():
         return start, end
-    if before := _PICTURE.match(text, start):
-        start = min(_PICTURES_BEFORE.match(text, before.end(), end).end(), end)
+    if before := _PICTURES_BEFORE.match(text, start, end):
+        start = before.end()
     last = end
     while last > start and _AMONG_PICTURES.match(text, last - 1):
         last -= 1

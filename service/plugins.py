@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from dragoman.errors import InvalidRequestError
 
+# Functions of an engine that was not started, a manifest and the count of source pieces, for a BundleError.
+CHECKS: Final = "dragoman.checks"
 # A function that makes a `service.text.detection.Detector`.
 DETECTION: Final = "dragoman.detection"
 # A function that opens the graphs of a bundle on another device than the CPU.
@@ -26,6 +28,9 @@ QUALITY: Final = "dragoman.quality"
 RESIDENCY: Final = "dragoman.residency"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
 SERVICES: Final = "dragoman.services"
+# Functions that add services which every server of gRPC has, as health, to a server: from that, the other services,
+# the health, settings and metrics.
+STANDARD_SERVICES: Final = "dragoman.standard_services"
 # A function that serves by several processes, from the settings to the exit code.
 SUPERVISORS: Final = "dragoman.supervisors"
 # The class `plugins.terms.terms.Terms`, or one like it; see `service.terms`.

@@ -26,8 +26,6 @@ from service.registry.residency import residency_of
 from service.registry.watchdog import Watchdog
 from service.rpc.grpc_service import GrpcService
 from service.rpc.listener import Listener
-from service.rpc.open_calls import OpenCalls
-from service.rpc.standard_services import add_health, add_reflection
 from service.rpc.translation import Translation
 from service.security.addresses import cannot_listen
 from service.settings import Settings, SettingsError
@@ -99,7 +97,6 @@ class _Server:
         self._settings = settings
         self._metrics = metrics
         self._listener = Listener(settings, metrics, self._add_services)
-        self._open_calls = OpenCalls(settings.host_connections(), metrics)
         self._gate = Gate()
         self._health = Health()
         metrics.serving.set_function(lambda: self._health.serving)
@@ -185,8 +182,8 @@ class _Server:
         """Answer calls of a server; UNAVAILABLE and NOT_SERVING at first."""
         for service in self._services:
             service.add_to(server)
-        add_health(self._health, server, self._open_calls)
-        add_reflection(server, self._open_calls, self._services)
+        for add in plugins.load(plugins.STANDARD_SERVICES):
+            add(server, self._services, self._health, self._settings, self._metrics)
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:

@@ -31,7 +31,7 @@ from service.text.translator import Limits, Translator
 from service.wire import HTML
 
 if TYPE_CHECKING:
-    from service.engine.offline import OfflineEngine
+    from plugins.offline.engine import OfflineEngine
 
 Models = str | Path | Sequence[str] | None
 _Bundles = list[tuple[Path, Manifest]]
@@ -231,7 +231,7 @@ def _chosen(bundles: _Bundles, model: str, source: str, target: str) -> Bundle:
 
 
 def _engine(bundle: Bundle, settings: Settings) -> "OfflineEngine":
-    from service.engine.offline import OfflineEngine
+    from plugins.offline.engine import OfflineEngine
 
     slots = capacity.slots_of(bundle.manifest, settings)
     return OfflineEngine(

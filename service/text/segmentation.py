@@ -180,8 +180,8 @@ def _bare(text: str, start: int, stop: int, *, pictures: bool) -> tuple[int, int
     start, end = stop - len(piece), stop - len(piece) + len(piece.rstrip())
     if pictures or piece.isascii():
         return start, end
-    if before := _PICTURE.match(text, start):
-        start = min(_PICTURES_BEFORE.match(text, before.end(), end).end(), end)
+    if _PICTURE.match(text, start) and (before := _PICTURES_BEFORE.match(text, start, end)):
+        start = before.end()
     last = end
     while last > start and _AMONG_PICTURES.match(text, last - 1):
         last -= 1

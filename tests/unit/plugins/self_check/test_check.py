@@ -11,10 +11,10 @@ from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
 from plugins import gpu
 from plugins.gpu.device import DeviceStep
+from plugins.self_check.check import BEAM_SIZE, LENGTHS, Decoded, Golden, _decode, check, golden_sources
 from service.decode import Decode
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
-from service.registry.self_check import BEAM_SIZE, LENGTHS, Decoded, Golden, _decode, check, golden_sources
 from service.runtime.host import DecoderSession, EncoderSession
 from service.runtime.slots import DecoderStep, SlotTable
 from service.telemetry.metrics import Metrics

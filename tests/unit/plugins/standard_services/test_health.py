@@ -10,9 +10,9 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from plugins.standard_services.open_calls import OpenCalls
+from plugins.standard_services.services import add_health, pool_of
 from service.registry.health import BUNDLES, Health, name_of
-from service.rpc.open_calls import OpenCalls
-from service.rpc.standard_services import add_health, pool_of
 from service.telemetry.metrics import Metrics
 from service.wire import SERVICE
 from tests.grpc_server import grpc_server

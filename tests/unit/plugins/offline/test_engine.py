@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
 from dragoman.errors import BundleError, InternalError, TextFailedError
+from plugins.offline.engine import OfflineEngine, drive
 from service.decode import Decode, FinishReason
 from service.engine.graphs import open_graphs
-from service.engine.offline import OfflineEngine, drive
 from service.engine.runner import Runner
 from service.options import Decoding
 from service.runtime.slots import DecoderStep

@@ -8,9 +8,9 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from plugins.standard_services.open_calls import OpenCalls
+from plugins.standard_services.services import add_health
 from service.registry.health import Health
-from service.rpc.open_calls import OpenCalls
-from service.rpc.standard_services import add_health
 from service.telemetry.metrics import Metrics
 from tests.grpc_server import grpc_server
 

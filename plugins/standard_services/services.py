@@ -16,13 +16,24 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
+from plugins.standard_services.health import HealthServicer
+from plugins.standard_services.open_calls import OpenCalls
 from service.registry.health import Health
 from service.rpc.grpc_service import GrpcService
-from service.rpc.health import HealthServicer
-from service.rpc.open_calls import OpenCalls
+from service.settings import Settings
+from service.telemetry.metrics import Metrics
 
 _HEALTH: Final = "grpc.health.v1.Health"
 _REFLECTION: Final = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
+
+
+def add_standard_services(
+    server: Any, services: Sequence[GrpcService], health: Health, settings: Settings, metrics: Metrics
+) -> None:
+    """Add both to a server of `grpc.aio` that has not started and has these other services."""
+    open_calls = OpenCalls(settings.host_connections(), metrics)
+    add_health(health, server, open_calls)
+    add_reflection(server, open_calls, services)
 
 
 def add_health(health: Health, server: Any, open_calls: OpenCalls) -> None:

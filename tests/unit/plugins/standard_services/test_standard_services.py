@@ -9,7 +9,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from dragoman.v1 import translation_pb2
 from plugins.google.translation import GoogleTranslation
 from plugins.google.v3 import translation_service_pb2
-from service.rpc.standard_services import pool_of
+from plugins.standard_services.services import pool_of
 from service.rpc.translation import Translation
 
 POOL = pool_of([Translation.file, GoogleTranslation.file])

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
 from dragoman.framing import Frame
+from plugins.offline.engine import drive
 from service.decode import Decode, Hypothesis, raise_first
 from service.engine.engine import Engine
-from service.engine.offline import drive
 from service.engine.runner import Runner
 from service.options import Decoding
 

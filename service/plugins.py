@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from dragoman.errors import InvalidRequestError
 
+# A function from settings and metrics to a `service.security.access.Access`.
+ACCESS: Final = "dragoman.access"
 # Functions of an engine that was not started, a manifest and the count of source pieces, for a BundleError.
 CHECKS: Final = "dragoman.checks"
 # A function that makes a `service.text.detection.Detector`.

@@ -27,6 +27,7 @@ from service.registry.watchdog import Watchdog
 from service.rpc.grpc_service import GrpcService
 from service.rpc.listener import Listener
 from service.rpc.translation import Translation
+from service.security.access import access_of
 from service.security.addresses import cannot_listen
 from service.settings import Settings, SettingsError
 from service.signals import Signals
@@ -96,23 +97,23 @@ class _Server:
         self._worker = worker
         self._settings = settings
         self._metrics = metrics
-        self._listener = Listener(settings, metrics, self._add_services)
+        access = access_of(settings, metrics)
+        self._listener = Listener(settings, metrics, access, self._add_services)
         self._gate = Gate()
         self._health = Health()
         metrics.serving.set_function(lambda: self._health.serving)
         self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         loader = Loader(settings, metrics, load)
         self._memory = residency_of(settings, metrics, self._registry, self._health, loader)
-        glossaries, callers = Glossaries(settings.glossaries), self._listener.callers
+        glossaries = Glossaries(settings.glossaries)
         self._handlers = handlers = TranslationHandlers(
-            self._gate, settings, metrics, callers, access_log, glossaries, self._memory
+            self._gate, settings, metrics, access.callers, access_log, glossaries, self._memory
         )
         self._services: list[GrpcService] = [
             Translation(handlers, settings.max_request_bytes),
             *(make(handlers, settings) for make in plugins.load(plugins.SERVICES)),
         ]
-        certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
-        parts = PortParts(settings, metrics, self._gate, handlers, self._health, certificates, asks_for_keys)
+        parts = PortParts(settings, metrics, self._gate, handlers, self._health, access)
         self._ports: list[Port] = [make(parts) for make in plugins.load(plugins.PORTS)]
         self._failures = (self._registry.failed, *(port.lost for port in self._ports))
         self._folders = folders_of(settings, metrics, self._memory, glossaries, self._registry, self._health)

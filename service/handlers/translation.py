@@ -23,13 +23,13 @@ from service.handlers.planning import Planner
 from service.handlers.untranslated import says_target, texts_of
 from service.registry.glossaries import Glossaries
 from service.registry.residency import Residency
-from service.security.callers import Caller, Callers, Metadata
+from service.security.access import Caller, Callers
 from service.security.hosts import host_of_peer
 from service.settings import Settings
 from service.telemetry.access_log import AccessLog, CallStats
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess
-from service.wire import Protocol
+from service.wire import Metadata, Protocol
 
 
 class TranslationHandlers:
@@ -45,7 +45,7 @@ class TranslationHandlers:
         gate: Gate,
         settings: Settings,
         metrics: Metrics,
-        callers: Callers,
+        callers: Callers | None = None,
         access_log: AccessLog | None = None,
         glossaries: Glossaries | None = None,
         memory: Residency | None = None,
@@ -53,7 +53,7 @@ class TranslationHandlers:
         """Make handlers that take calls when the gate is open.
 
         Args:
-            callers: who they are, and how much they may.
+            callers: who may call, and how much; None: everyone.
             access_log: told of each call at its end; None: nobody is.
             glossaries: that are stored; None: there are none.
             memory: of the models; None: all of them are in memory.
@@ -85,8 +85,10 @@ class TranslationHandlers:
         Raises:
             UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over, and written down.
         """
+        if self._callers is None:
+            return Caller(host_of_peer(peer))
         try:
-            return self._callers.identify(peer, metadata)
+            return self._callers.identify(metadata)
         except UnauthenticatedError as error:
             record = CallStats(method, protocol, caller=host_of_peer(peer), code=error.code, reason=error.reason)
             _name(record, request_id)
@@ -95,15 +97,11 @@ class TranslationHandlers:
             self._access_log.ended(record, metadata, at_headers=True)
             raise
 
-    def knows(self, peer: str, metadata: Metadata) -> bool:
-        """Tell whether :meth:`identify` would find a caller, and write nothing down.
-
-        Args:
-            peer: where the call comes from, as gRPC writes it.
-            metadata: what came with it, keys in lower case.
-        """
+    def knows(self, metadata: Metadata) -> bool:
+        """Tell whether :meth:`identify` would find a caller, and write nothing down."""
         try:
-            self._callers.identify(peer, metadata)
+            if self._callers is not None:
+                self._callers.identify(metadata)
         except UnauthenticatedError:
             return False
         return True
@@ -260,7 +258,7 @@ class TranslationHandlers:
         failure: DragomanError | None = None
         try:
             with self._gate.counting():
-                if context.caller.entry is None:  # no key, no quota
+                if self._callers is None:  # no key, no quota
                     yield record
                 else:
                     with self._callers.visit(context.caller):

@@ -20,7 +20,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
-from service.security.callers import Caller
+from service.security.access import Caller
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
 from tests.unit.service.played_engine import PlayedEngine

@@ -19,7 +19,7 @@ from service.decode import Decode, FinishReason
 from service.handlers.context import CallContext
 from service.options import SCORING, Priority
 from service.registry.catalog import Catalog, Pipeline, ServedModel
-from service.security.callers import Caller
+from service.security.access import Caller
 from service.settings import Settings
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of

@@ -20,15 +20,18 @@ from dragoman.errors import (
     UnknownModelError,
 )
 from dragoman.v1 import translation_pb2 as pb
+from plugins.access import api_keys
+from plugins.access.api_keys import KeyStore
+from plugins.access.callers import KeyHolders
 from service.handlers.context import CallContext
 from service.handlers.delivery import deliver
+from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.registry.catalog import Catalog
-from service.security import api_keys
-from service.security.api_keys import KeyStore
-from service.security.callers import Caller, Callers
+from service.security.access import Caller
 from service.settings import Settings
 from service.telemetry.access_log import AccessLog
+from service.telemetry.metrics import Metrics
 from tests.unit.service.played_engine import PlayedEngine, until
 
 
@@ -241,9 +244,32 @@ async def test_a_bad_message_of_a_batch_ends_it(engine) -> None:
 
 def with_keys(played: PlayedEngine, **limits) -> TranslationHandlers:
     ring = KeyStore({"bob": api_keys.entry_of("key", **limits)})
-    callers = Callers(played.metrics, lambda: ring)
+    callers = KeyHolders(played.metrics, lambda: ring)
     access_log = AccessLog(played.metrics, tracer=played.records)
     return TranslationHandlers(played.gate, Settings(), played.metrics, callers, access_log)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.7:40001", True),
+        ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.8:40000", False),
+        ("ipv6:%5B::1%5D:40000", "ipv6:%5B::1%5D:40001", True),
+        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8:1::1%5D:40000", False),
+        # One host of IPv6 has a network of 64 bits to call from.
+        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8::2%5D:40000", True),
+        ("unix:", "unix:", True),
+    ],
+)
+def test_without_keys_the_port_does_not_tell_callers_apart_but_the_host_does(first, second, same) -> None:
+    handlers = TranslationHandlers(Gate(), Settings(), Metrics())
+    assert (handlers.identify("TranslateText", first, []) == handlers.identify("TranslateText", second, [])) is same
+
+
+def test_without_keys_a_key_is_ignored() -> None:
+    handlers = TranslationHandlers(Gate(), Settings(), Metrics())
+    caller = handlers.identify("TranslateText", "ipv4:1.2.3.4:5", [("x-api-key", "a")])
+    assert caller.name == "ipv4:1.2.3.4"
 
 
 def test_a_caller_is_known_by_its_headers(closed_played) -> None:

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from service.security import tls
+from plugins.access import tls
 from service.settings import Settings, SettingsError, load
 from service.telemetry.metrics import Metrics
 from tests.certificates import Authority, Files

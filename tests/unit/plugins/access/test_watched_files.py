@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from service.security.watched_files import ReloadableFiles
+from plugins.access.watched_files import ReloadableFiles
 from service.settings import SettingsError
 from service.telemetry.metrics import Metrics
 

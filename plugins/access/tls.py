@@ -3,14 +3,16 @@
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import grpc
 
 from dragoman import pem
-from service.security.watched_files import ReloadableFiles
+from plugins.access.watched_files import ReloadableFiles
 from service.settings import Settings, SettingsError
 from service.telemetry.metrics import Metrics
+
+_WITHOUT_AUTHORITIES: Final = 2  # files: the certificate and its key
 
 
 class Identity(NamedTuple):
@@ -25,7 +27,27 @@ class Identity(NamedTuple):
     for_http: ssl.SSLContext
 
 
-Certificates = ReloadableFiles[Identity]
+class Certificates(ReloadableFiles[Identity]):
+    """The certificates of a server; with the file of authorities, callers need one of theirs."""
+
+    def for_grpc(self) -> Any:
+        """Make grpc.ServerCredentials, which look for newer certificates before each handshake."""
+        given = self.value.for_grpc
+
+        def newest() -> Any:
+            """Give a configuration where it is new to gRPC, which sets up its TLS anew for each that it is given."""
+            nonlocal given
+            if self.value.for_grpc is given:
+                return None
+            given = self.value.for_grpc
+            return given
+
+        mutual = len(self._paths) > _WITHOUT_AUTHORITIES
+        return grpc.dynamic_ssl_server_credentials(given, newest, require_client_authentication=mutual)
+
+    def for_http(self) -> ssl.SSLContext:
+        """Give the context of a new connection."""
+        return self.value.for_http
 
 
 def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
@@ -52,29 +74,7 @@ def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
         given = grpc.ssl_server_certificate_configuration([(key, certificate)], authorities[0] if authorities else None)
         return Identity(given, context)
 
-    return ReloadableFiles("tls", paths, make, metrics)
-
-
-def credentials(certificates: Certificates, *, mutual: bool) -> Any:
-    """Make credentials of a server that asks for the newest certificate before each handshake.
-
-    Args:
-        mutual: whether callers must have a certificate of one of the authorities.
-
-    Returns:
-        grpc.ServerCredentials.
-    """
-    given = certificates.value.for_grpc
-
-    def newest() -> Any:
-        """Give a configuration where it is new to gRPC, which sets up its TLS anew for each that it is given."""
-        nonlocal given
-        if certificates.value.for_grpc is given:
-            return None
-        given = certificates.value.for_grpc
-        return given
-
-    return grpc.dynamic_ssl_server_credentials(given, newest, require_client_authentication=mutual)
+    return Certificates("tls", paths, make, metrics)
 
 
 def _context(paths: Sequence[Path], authorities: Sequence[bytes]) -> ssl.SSLContext:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.security import api_keys
+from plugins.access import api_keys
 from service.settings import SettingsError
 
 DIGEST = hashlib.sha256(b"k").hexdigest()

@@ -4,13 +4,11 @@ from contextlib import AbstractContextManager, suppress
 import pytest
 
 from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
-from service.security import api_keys
-from service.security.api_keys import KeyStore
-from service.security.callers import Callers
-from service.security.rate_limit import NANOSECONDS
+from plugins.access import api_keys
+from plugins.access.api_keys import KeyStore
+from plugins.access.callers import KeyHolders
+from plugins.access.rate_limit import NANOSECONDS
 from service.telemetry.metrics import Metrics
-
-HOST = "ipv4:192.0.2.7:1"
 
 
 def bearer(key: str) -> list[tuple[str, str]]:
@@ -28,40 +26,15 @@ class TimedCallers:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **limits: dict[str, float]) -> None:
         self.metrics = Metrics()
         self.ring = ring(**limits)
-        self.callers = Callers(self.metrics, lambda: self.ring)
+        self.callers = KeyHolders(self.metrics, lambda: self.ring)
         self.now_ns = 0
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
 
     def visit(self, key: str) -> AbstractContextManager[None]:
-        return self.callers.visit(self.callers.identify("unix:", bearer(key)))
+        return self.callers.visit(self.callers.identify(bearer(key)))
 
     def count(self, name: str, outcome: str) -> float:
         return self.metrics.total("api_key_requests_total", key=name, outcome=outcome)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "same"),
-    [
-        ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.7:40001", True),
-        ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.8:40000", False),
-        ("ipv6:%5B::1%5D:40000", "ipv6:%5B::1%5D:40001", True),
-        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8:1::1%5D:40000", False),
-        # One host of IPv6 has a network of 64 bits to call from.
-        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8::2%5D:40000", True),
-        ("unix:", "unix:", True),
-    ],
-)
-def test_without_keys_the_port_does_not_tell_callers_apart_but_the_host_does(first, second, same) -> None:
-    callers = Callers(Metrics())
-    assert (callers.identify(first, []) == callers.identify(second, [])) is same
-
-
-def test_without_keys_a_key_is_ignored() -> None:
-    callers = Callers(Metrics())
-    caller = callers.identify("ipv4:1.2.3.4:5", [("x-api-key", "a")])
-    assert caller.name == "ipv4:1.2.3.4"
-    with callers.visit(caller):
-        pass
 
 
 @pytest.mark.parametrize(
@@ -78,7 +51,7 @@ def test_without_keys_a_key_is_ignored() -> None:
 )
 def test_the_name_of_the_key_is_that_of_the_caller(monkeypatch, metadata) -> None:
     callers = TimedCallers(monkeypatch, a={}, b={}).callers
-    assert callers.identify(HOST, metadata).name == "a"
+    assert callers.identify(metadata).name == "a"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +71,7 @@ def test_the_name_of_the_key_is_that_of_the_caller(monkeypatch, metadata) -> Non
 def test_no_key_or_nobodys_is_refused_without_showing_it(monkeypatch, metadata) -> None:
     callers = TimedCallers(monkeypatch, a={}).callers
     with pytest.raises(UnauthenticatedError) as caught:
-        callers.identify(HOST, metadata)
+        callers.identify(metadata)
     assert "secret" not in str(caught.value)
     assert not caught.value.metadata
 
@@ -170,6 +143,6 @@ def test_a_key_that_is_removed_while_its_call_is_let_in_is_refused_or_served_but
     old, new = ring(alice={}), ring(bob={})
     for looks in range(4):
         rings = iter([*[old] * looks, *[new] * 9])
-        callers = Callers(Metrics(), lambda rings=rings: next(rings))
-        with suppress(UnauthenticatedError), callers.visit(callers.identify("unix:", bearer("alice"))):
+        callers = KeyHolders(Metrics(), lambda rings=rings: next(rings))
+        with suppress(UnauthenticatedError), callers.visit(callers.identify(bearer("alice"))):
             pass

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.cli import main
-from service.security import api_keys
+from plugins.access import api_keys
 
 
 def test_the_line_lets_the_key_in_with_its_limits_and_does_not_show_it(capsys) -> None:

@@ -4,7 +4,7 @@ import sys
 
 from dragoman.arguments import Parser
 from dragoman.exit_codes import EXIT_OK
-from service.security import api_keys
+from plugins.access import api_keys
 
 
 def api_key(arguments: list[str]) -> int:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.security.rate_limit import NANOSECONDS, TokenBucket
+from plugins.access.rate_limit import NANOSECONDS, TokenBucket
 
 rates = st.floats(1e-3, 1e5)
 bursts = st.integers(1, 50)

@@ -1,73 +1,43 @@
-"""Who calls, and how much they may: the API key of a call, or else the host that it comes from."""
+"""The holders of API keys: who calls, by the key of a call, and how much they may."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final
 
 from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
-from service.security.api_keys import KeyEntry, KeyStore
-from service.security.hosts import host_of_peer
-from service.security.rate_limit import NANOSECONDS, TokenBucket
+from plugins.access.api_keys import KeyEntry, KeyStore
+from plugins.access.rate_limit import NANOSECONDS, TokenBucket
+from service.security.access import Caller
 from service.telemetry.metrics import Metrics
+from service.wire import Metadata
 
 _SCHEME: Final = "bearer "
 _KEY_NAMES: Final = frozenset({"x-api-key", "x-goog-api-key"})  # the second is that of Google's clients
 
-Metadata = Iterable[tuple[str, str | bytes]]
 
-
-class Caller(NamedTuple):
-    """One who calls.
-
-    Attributes:
-        name: the same for all calls of one client; never shown to another.
-        entry: what holds for its key; None where nobody needs one.
-    """
-
-    name: str
-    entry: KeyEntry | None = None
-
-
-class Callers:
-    """All who call; lives on the event loop.
+class KeyHolders:
+    """All who may call; lives on the event loop.
 
     Args:
-        keys: gives the keys as they are now; None: nobody needs one.
+        keys: gives the keys as they are now.
     """
 
-    def __init__(self, metrics: Metrics, keys: Callable[[], KeyStore] | None = None) -> None:
+    def __init__(self, metrics: Metrics, keys: Callable[[], KeyStore]) -> None:
         self._metrics = metrics
         self._keys = keys
         self._quotas: dict[str, _Quota] = {}
 
-    def identify(self, peer: str, metadata: Metadata) -> Caller:
-        """Tell who calls: a key, or where none is needed a host, whatever its port.
-
-        Args:
-            peer: where the call comes from: "ipv4:192.0.2.7:40000", "ipv6:%5B::1%5D:40000", "unix:...".
-            metadata: what came with it, keys in lower case.
-
-        Raises:
-            UnauthenticatedError: a key is needed, and there is none or nobody's.
-        """
-        if self._keys is None:
-            return Caller(host_of_peer(peer))
+    def identify(self, metadata: Metadata) -> Caller:
+        """Tell who calls; see `service.security.access.Callers`."""
         ring = self._keys()  # once: another thread may put a new one in its place at any moment
         name = _owner(ring, metadata)
         return Caller(name, ring.entries[name])
 
     @contextmanager
     def visit(self, caller: Caller) -> Iterator[None]:
-        """Count a call against the limits of its key while it runs.
-
-        Raises:
-            RateLimitedError: the key has made too many calls of late.
-            ConcurrencyLimitedError: too many calls of the key run.
-        """
-        if caller.entry is None:
-            yield
-            return
+        """Count a call against the limits of its key while it runs; see there."""
+        assert isinstance(caller.entry, KeyEntry), "it was identified here"
         quota = self._quotas.setdefault(caller.name, _Quota())
         quota.limit(caller.entry)  # it may have changed in the file since the last call
         try:

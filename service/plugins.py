@@ -8,6 +8,8 @@ from dragoman.errors import InvalidRequestError
 
 # A function from settings and metrics to a `service.security.access.Access`.
 ACCESS: Final = "dragoman.access"
+# A function that makes a `service.engine.beam.Beam` whose translations hold terms.
+BEAMS: Final = "dragoman.beams"
 # Functions of an engine that was not started, a manifest and the count of source pieces, for a BundleError.
 CHECKS: Final = "dragoman.checks"
 # A function that makes a `service.text.detection.Detector`.
@@ -35,7 +37,7 @@ SERVICES: Final = "dragoman.services"
 STANDARD_SERVICES: Final = "dragoman.standard_services"
 # A function that serves by several processes, from the settings to the exit code.
 SUPERVISORS: Final = "dragoman.supervisors"
-# The class `plugins.terms.terms.Terms`, or one like it; see `service.terms`.
+# A function from the folder of the glossaries, which may be "", to a `service.handlers.glossaries.Glossaries`.
 TERMS: Final = "dragoman.terms"
 # A function from the URL of a collector to a `service.telemetry.access_log.Tracer`.
 TRACERS: Final = "dragoman.tracers"

@@ -14,11 +14,11 @@ from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service import plugins
 from service.aio import first_of
 from service.handlers.gate import Gate
+from service.handlers.glossaries import glossaries_of
 from service.handlers.translation import TranslationHandlers
 from service.port import Port, PortParts
 from service.registry import allocator
 from service.registry.folders import folders_of
-from service.registry.glossaries import Glossaries
 from service.registry.health import Health
 from service.registry.loading import Load, Loader, load
 from service.registry.models import ModelRegistry
@@ -105,7 +105,7 @@ class _Server:
         self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         loader = Loader(settings, metrics, load)
         self._memory = residency_of(settings, metrics, self._registry, self._health, loader)
-        glossaries = Glossaries(settings.glossaries)
+        glossaries = glossaries_of(settings.glossaries)
         self._handlers = handlers = TranslationHandlers(
             self._gate, settings, metrics, access.callers, access_log, glossaries, self._memory
         )

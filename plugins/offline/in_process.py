@@ -19,11 +19,11 @@ from service import shelf
 from service.calls.spread import spread
 from service.handlers import validation
 from service.handlers.answer import scored, translated
+from service.handlers.glossaries import glossaries_of
 from service.options import SCORING, RequestOptions
 from service.registry import capacity
 from service.registry.catalog import Catalog, ServedModel
 from service.registry.folders import check_names
-from service.registry.glossaries import Glossaries
 from service.settings import Settings, load
 from service.text.detection import MOST_GUESSES, Tongues, agree, new_detector
 from service.text.pair import Pair
@@ -102,7 +102,7 @@ def _translator(
     bundle = _chosen(bundles, model, source, target)
     manifest, slots = bundle.manifest, capacity.slots_of(bundle.manifest, settings)
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings), slots=slots)
-    glossaries = Glossaries(settings.glossaries)
+    glossaries = glossaries_of(settings.glossaries)
     if options.get("glossaries"):
         glossaries.start()
     config = config_of(

@@ -1,6 +1,6 @@
 """The beam search of one segment: its beam, and the slots that its hypotheses are in."""
 
-from service import terms
+from service import plugins
 from service.decode import Attention, Decode
 from service.engine.beam import Beam, common_length
 from service.engine.repetition import goes_round
@@ -91,7 +91,7 @@ def _new_beam(decode: Decode, eos_id: int) -> Beam:
     if decode.constraints is None:
         return Beam(size, length_penalty, limit=limit, eos_id=eos_id, given=given)
     wanted = max(1, decode.decoding.alternatives)
-    beam: Beam = terms.plugin().beam(
+    beam: Beam = plugins.needed(plugins.BEAMS, "searches for no terms")(
         size, length_penalty, limit=limit, eos_id=eos_id, constraints=decode.constraints, wanted=wanted, given=given
     )
     return beam

@@ -9,8 +9,8 @@ from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
+from service.handlers.glossaries import StoredGlossary
 from service.handlers.route import Route
-from service.registry.glossaries import StoredGlossary
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
 from service.text.detection import MOST_GUESSES, Guess

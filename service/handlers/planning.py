@@ -19,13 +19,13 @@ from service.handlers import validation
 from service.handlers.answer import translated
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
+from service.handlers.glossaries import Glossaries
 from service.handlers.languages import Detection
 from service.handlers.options import pairs_of, priority_of
 from service.handlers.route import Route, into_pivot
 from service.handlers.spoken import spoken_of
 from service.options import RequestOptions
 from service.registry.catalog import Catalog, ServedModel
-from service.registry.glossaries import Glossaries
 from service.registry.residency import Residency
 from service.settings import Settings
 from service.telemetry.access_log import CallStats

@@ -17,11 +17,11 @@ from service.handlers.answer import detections, listed, listed_glossaries, piece
 from service.handlers.batch import Batch
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
+from service.handlers.glossaries import Glossaries, glossaries_of
 from service.handlers.inbox import Inbox
 from service.handlers.languages import Detection
 from service.handlers.planning import Planner
 from service.handlers.untranslated import says_target, texts_of
-from service.registry.glossaries import Glossaries
 from service.registry.residency import Residency
 from service.security.access import Caller, Callers
 from service.security.hosts import host_of_peer
@@ -60,7 +60,7 @@ class TranslationHandlers:
         """
         self._gate = gate
         self._settings = settings
-        self._glossaries = glossaries or Glossaries()
+        self._glossaries = glossaries or glossaries_of()
         self._callers = callers
         self._access_log = access_log or AccessLog(metrics)
         worker = TextWorker(settings)

@@ -8,13 +8,12 @@ from dragoman import language
 from dragoman.errors import FieldViolation, InvalidRequestError, UnknownLanguagePairError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, raise_if_any
-from service.handlers.asked_terms import bad_terms, terms_of
+from service.handlers.glossaries import Glossaries
 from service.handlers.options import options_of, sampling_of, scoring_options_of
 from service.handlers.route import Route
 from service.handlers.spoken import spoken_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog, Choice, ServedModel
-from service.registry.glossaries import Glossaries
 from service.settings import Settings
 from service.text.translator import Translator
 from service.wire import HTML, TAGGED, XML
@@ -105,7 +104,7 @@ def route(
         *_xml_tags(asked),
         *(bad_sampling(sampling, "options.sampling.") if sampling else ()),
         *(bad_prefix(options.target_prefix, translator, max_target_tokens, "options.") if translator else ()),
-        *bad_terms(options, chosen),
+        *glossaries.bad_terms(options, chosen),
     ]
     raise_if_any(bad + _prefixed(prefix, found))
     return Route(
@@ -117,7 +116,7 @@ def route(
             beam_size=options.beam_size or max(1 if sampling else settings.beam_size, options.alternatives),
             sampling=sampling,
             prefix_ids=translator.prefix_ids(options.target_prefix) if translator else (),
-            terms=terms_of(options, chosen, glossaries, prefix),
+            terms=glossaries.terms_of(options, chosen, prefix),
         ),
     )
 

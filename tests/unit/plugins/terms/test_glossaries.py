@@ -8,12 +8,12 @@ from structlog.testing import capture_logs
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownGlossaryError
 from dragoman.language_marks import Languages
+from plugins.terms.glossaries import StoredGlossaries, StoredGlossary
 from plugins.terms.terms import Terms
-from service.registry.glossaries import Glossaries, StoredGlossary
 from service.settings import SettingsError
 
 
-def forms(glossaries: Glossaries, name: str, text: str) -> list[tuple[str, ...]]:
+def forms(glossaries: StoredGlossaries, name: str, text: str) -> list[tuple[str, ...]]:
     return [match.forms for match in Terms([glossaries.find(name).terms]).find(text)]
 
 
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_files_of_a_folder_are_listed_by_name(folder: Path) -> None:
     (folder / "names.tsv").write_text("Tom\n")
-    glossaries = Glossaries(str(folder))
+    glossaries = StoredGlossaries(str(folder))
     glossaries.start()
     listed = [each[:4] for each in glossaries]
     assert listed == [("names", "", "", 1), ("products.en-de", "en", "de", 1)]
@@ -37,7 +37,7 @@ def test_the_files_of_a_folder_are_listed_by_name(folder: Path) -> None:
 
 
 def test_files_that_are_new_changed_or_gone_are_followed(folder: Path) -> None:
-    glossaries = Glossaries(str(folder))
+    glossaries = StoredGlossaries(str(folder))
     glossaries.start()
     (folder / "products.en-de.csv").write_text("house,Gebäude\nhome,Heim\n")
     (folder / "names.csv").write_text("Tom\n")
@@ -50,7 +50,7 @@ def test_files_that_are_new_changed_or_gone_are_followed(folder: Path) -> None:
 
 
 def test_a_wrong_file_leaves_what_was_read_before_and_hurts_no_other(folder: Path) -> None:
-    glossaries = Glossaries(str(folder))
+    glossaries = StoredGlossaries(str(folder))
     glossaries.start()
     (folder / "products.en-de.csv").write_bytes(b"\xff\xff")
     (folder / "others.csv").write_text("a\n,x\n")
@@ -70,7 +70,7 @@ def test_a_wrong_file_leaves_what_was_read_before_and_hurts_no_other(folder: Pat
 
 
 def test_of_two_files_with_one_name_the_second_is_refused(folder: Path) -> None:
-    glossaries = Glossaries(str(folder))
+    glossaries = StoredGlossaries(str(folder))
     glossaries.start()
     (folder / "products.en-de.tsv").write_text("house\tHeim\n")
     glossaries.refresh()
@@ -81,7 +81,7 @@ def test_of_two_files_with_one_name_the_second_is_refused(folder: Path) -> None:
 def test_a_file_that_was_refused_for_its_name_is_read_once_the_other_is_gone(folder: Path, content: bytes) -> None:
     (folder / "products.en-de.csv").write_bytes(content)
     (folder / "products.en-de.tsv").write_text("house\tHeim\n")
-    glossaries = Glossaries(str(folder))
+    glossaries = StoredGlossaries(str(folder))
     glossaries.start()
     (folder / "products.en-de.csv").unlink()
     glossaries.refresh()
@@ -89,7 +89,7 @@ def test_a_file_that_was_refused_for_its_name_is_read_once_the_other_is_gone(fol
 
 
 def test_a_folder_that_is_not_there_ends_a_start_but_no_reload(folder: Path) -> None:
-    glossaries = Glossaries(str(folder))
+    glossaries = StoredGlossaries(str(folder))
     glossaries.start()
     for file in folder.iterdir():
         file.unlink()
@@ -97,7 +97,7 @@ def test_a_folder_that_is_not_there_ends_a_start_but_no_reload(folder: Path) -> 
     glossaries.refresh()
     assert [each.name for each in glossaries] == ["products.en-de"]
     with pytest.raises(SettingsError, match="no such folder"):
-        Glossaries(str(folder)).start()
+        StoredGlossaries(str(folder)).start()
 
 
 @pytest.mark.parametrize(

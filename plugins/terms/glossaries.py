@@ -1,18 +1,24 @@
-"""The glossaries that calls may name: files in a folder, read at the start and when they change."""
+"""The terms of calls, and the glossaries that these may name: files in a folder, read anew when they change."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 
 from dragoman import language
 from dragoman.bundle import Manifest
-from dragoman.errors import DataError, UnknownGlossaryError
-from dragoman.glossary import SUFFIXES, GlossaryFile
-from service.registry.file_identity import FileIdentity
+from dragoman.errors import DataError, FieldViolation, UnknownGlossaryError
+from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
+from dragoman.v1 import translation_pb2 as pb
+from plugins.file_identity import FileIdentity
+from plugins.terms.finding import Index
+from plugins.terms.limits import bad_glossary
+from plugins.terms.terms import Terms
+from service.calls.limits import raise_if_any
+from service.handlers.glossaries import Glossaries
+from service.registry.catalog import Choice
 from service.settings import SettingsError
-from service.terms import index
 
 _QUOTED: Final = 64  # characters of a name that a message repeats
 
@@ -27,14 +33,14 @@ class StoredGlossary(NamedTuple):
         source_language: BCP-47 code; "": for any.
         target_language: likewise.
         entries: how many terms the file has.
-        terms: for `service.terms.terms_of`.
+        terms: the same, sorted.
     """
 
     name: str
     source_language: str
     target_language: str
     entries: int
-    terms: Any
+    terms: Index
 
     @classmethod
     def read(cls, file: Path) -> "StoredGlossary":
@@ -44,8 +50,8 @@ class StoredGlossary(NamedTuple):
             DataError: it cannot be read, or is wrong.
         """
         content = GlossaryFile.read(file)
-        terms = index(content.entries)
-        return cls(file.stem, content.source_language, content.target_language, len(content.entries), terms)
+        entries = content.entries
+        return cls(file.stem, content.source_language, content.target_language, len(entries), Index(entries))
 
     def misfit(self, manifest: Manifest, source: str, target: str) -> str:
         """Say which languages it is for, if these are others; "" if they are not.
@@ -67,7 +73,7 @@ def _fits(own: str, asked: str, served: str | None) -> bool:
     return not own or not asked or asked in (own, served) or language.covers(own, asked)
 
 
-class Glossaries:
+class StoredGlossaries(Glossaries):
     """Those of a folder, by name; a file that is wrong leaves what was read of it before.
 
     Lives on the event loop but for :meth:`refresh`, which another thread may run, one at a time.
@@ -109,6 +115,45 @@ class Glossaries:
         if self._folder and not Path(self._folder).is_dir():
             raise SettingsError(f"DRAGOMAN_GLOSSARIES (--glossaries): {self._folder}: no such folder")
         self.refresh()
+
+    def bad_terms(self, options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
+        """Find what is wrong with the terms of a request, apart from the stored glossaries that it names."""
+        glossary = options.glossary
+        asked = {
+            "glossary": bool(glossary.entries or glossary.names),
+            "protect_placeholders": options.protect_placeholders,
+        }
+        yield from bad_glossary(list(map(_entry, glossary.entries)), glossary.names)
+        if options.HasField("sampling"):  # nothing sees to it that terms are among tokens that are drawn
+            for field in filter(asked.get, asked):
+                yield FieldViolation(f"options.{field}", "must be left out where options.sampling is given")
+        if chosen.pivot and asked["glossary"]:
+            yield FieldViolation(
+                "options.glossary",
+                f"must be empty where two models translate: the server has no model from {chosen.pivot.source} to "
+                f"{chosen.target}, and translates over {chosen.source}",
+            )
+
+    def terms_of(self, options: pb.TranslateOptions, chosen: Choice, prefix: str) -> Terms | None:
+        """Put together all that is to have a given translation; see :class:`Glossaries`."""
+        glossary = options.glossary
+        stored = [self.find(name) for name in glossary.names]
+        raise_if_any(
+            [
+                FieldViolation(
+                    f"{prefix}options.glossary.names[{place}]", f"must be for these languages, is for {languages}"
+                )
+                for place, each in enumerate(stored)
+                if (languages := each.misfit(chosen.model.manifest, chosen.source, chosen.target))
+            ]
+        )
+        # Where several have terms at the same place, the longest counts, of equals the first.
+        indexes = [each.terms for each in stored]
+        if glossary.entries:
+            indexes.insert(0, Index(map(_entry, glossary.entries)))
+        if not (indexes or options.protect_placeholders):
+            return None
+        return Terms(indexes, protects_placeholders=options.protect_placeholders)
 
     def refresh(self, *, everything: bool = False) -> None:
         """Read what is new or has changed, and forget what is gone.
@@ -154,3 +199,7 @@ def _look(folder: Path) -> dict[Path, FileIdentity]:
         except FileNotFoundError:  # it has gone since it was listed
             continue
     return found
+
+
+def _entry(entry: pb.GlossaryEntry) -> GlossaryEntry:
+    return GlossaryEntry(entry.source_term, tuple(entry.target_terms), entry.ignore_case)

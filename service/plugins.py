@@ -8,12 +8,16 @@ from dragoman.errors import InvalidRequestError
 
 # A function from settings and metrics to a `service.security.access.Access`.
 ACCESS: Final = "dragoman.access"
-# A function that makes a `service.engine.beam.Beam` whose translations hold terms.
+# A function from a count to a `service.text.alternatives.Alternatives`.
+ALTERNATIVES: Final = "dragoman.alternatives"
+# A function that makes a `plugins.beam.beam.Beam` whose translations hold terms.
 BEAMS: Final = "dragoman.beams"
 # Functions of an engine that was not started, a manifest and the count of source pieces, for a BundleError.
 CHECKS: Final = "dragoman.checks"
 # A function that makes a `service.text.detection.Detector`.
 DETECTION: Final = "dragoman.detection"
+# A function from a decode, the end-of-sentence id and its sampling to a `service.engine.step.Row` that draws tokens.
+DRAWS: Final = "dragoman.draws"
 # A function that opens the graphs of a bundle on another device than the CPU.
 DEVICES: Final = "dragoman.devices"
 # A function that makes a `service.registry.folders.ModelFolders`.
@@ -30,6 +34,8 @@ PORTS: Final = "dragoman.ports"
 QUALITY: Final = "dragoman.quality"
 # A function from settings, metrics, registry, health and loader to a `service.registry.residency.Residency`.
 RESIDENCY: Final = "dragoman.residency"
+# A function from a decode, its slot and the end-of-sentence id to a `service.engine.step.Row` that searches.
+SEARCHES: Final = "dragoman.searches"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
 SERVICES: Final = "dragoman.services"
 # Functions that add services which every server of gRPC has, as health, to a server: from that, the other services,

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from service.decode import Decode
-from service.engine.beam import Best
 from service.engine.isolation import run_halves, run_isolated
 from service.engine.micro_batches import micro_batches
 from service.engine.scheduler import Scheduler
-from service.engine.step import Asked, Copy, Edit, Force, Fork, Move, Step
+from service.engine.step import Asked, Best, Copy, Edit, Force, Fork, Move, Step
 from service.runtime.interfaces import Decoder, Encoder, Memory, RunSize
 
 Graph = Literal["encoder", "decoder", "search"]

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from service.decode import Decode, DecodeStatus
-from service.engine.beam import Best
 from service.engine.rows import new_row
-from service.engine.step import Asked, Edit, Move, Row, Sight, Step
+from service.engine.step import Asked, Best, Edit, Move, Row, Sight, Step
 
 
 class Scheduler:

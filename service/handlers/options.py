@@ -4,6 +4,7 @@ import secrets
 from typing import Final
 
 from dragoman.v1 import translation_pb2 as pb
+from service import plugins
 from service.options import (
     DEFAULT_LENGTH_PENALTY,
     DEFAULT_TEMPERATURE,
@@ -38,8 +39,15 @@ def options_of(
 
     Args:
         beam_size: of each segment without terms.
+
+    Raises:
+        InvalidRequestError: no plugin searches or draws.
     """
     wanted = asked.options
+    if beam_size > 1:
+        plugins.needed(plugins.SEARCHES, "searches with no beam")
+    if sampling is not None:
+        plugins.needed(plugins.DRAWS, "draws no tokens")
     return RequestOptions(
         decoding=Decoding.of(
             beam_size=beam_size,

@@ -13,26 +13,11 @@ from heapq import heapify, heappop, heapreplace
 from typing import Final, NamedTuple, TypeAlias
 
 from service.decode import Attention, FinishReason, Hypothesis
+from service.engine.step import Best
 
 _NONE: Final = -1  # no lane
 # The attention of the tokens of a hypothesis, the last one beside those before it: hypotheses share their beginnings.
 _Trace: TypeAlias = "tuple[_Trace, Attention] | None"
-
-
-class Best(NamedTuple):
-    """The best next tokens of one hypothesis, the best first.
-
-    Attributes:
-        ids: of the tokens.
-        log_probabilities: of each, behind what is there: natural logarithms.
-        asked: those of the tokens that were asked for.
-        attention: of the next token, whichever it is; None where it is not wanted.
-    """
-
-    ids: Sequence[int]
-    log_probabilities: Sequence[float]
-    asked: Sequence[float] = ()
-    attention: Attention | None = None
 
 
 class Live(NamedTuple):

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from dragoman.errors import InternalError
 from service.constraints import Constraints, Term
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.engine.beam import Best
 from service.engine.scheduler import Scheduler
-from service.engine.step import Copy, Edit, Force, Fork, Move
+from service.engine.step import Best, Copy, Edit, Force, Fork, Move
 from service.options import Decoding
 from tests.invariants import ids_in
+from tests.unit.plugins.beam.test_beam import EOS, best_of, log_probabilities
 from tests.unit.plugins.terms.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
-from tests.unit.service.engine.test_beam import EOS, best_of, log_probabilities
 from tests.unit.service.engine.test_scheduler import NOTHING, Seen, decodes_of, drop
 
 SLOTS = 8

@@ -1,8 +1,8 @@
 """The beam search of one segment: its beam, and the slots that its hypotheses are in."""
 
+from plugins.beam.beam import Beam, common_length
 from service import plugins
 from service.decode import Attention, Decode
-from service.engine.beam import Beam, common_length
 from service.engine.repetition import goes_round
 from service.engine.step import Asked, Copy, Force, Row, Sight, Step
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.beam.beam import Beam, common_length
 from service.decode import FinishReason
-from service.engine.beam import Beam, Best, common_length
+from service.engine.step import Best
 
 EOS = 0
 seeds = st.integers(0, 10_000)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from service.engine.sampling import draw, draws
+from plugins.sampling.sampling import draw, draws
 from service.options import MAX_TEMPERATURE, MIN_TEMPERATURE, Sampling
 
 DRAWS = 8_000

@@ -1,16 +1,34 @@
-"""Tokens drawn at random: pure functions of logits and of random numbers.
+"""Tokens drawn at random, of logits and random numbers.
 
 As in Hugging Face's `generate`, logits are divided by the temperature, then the `top_k` most probable tokens are kept
 (Fan et al., arXiv:1805.04833), then of these the most probable ones that together reach `top_p` (Holtzman et al.,
 arXiv:1904.09751). Of what is kept, one is drawn by the inverse of the cumulative distribution.
 """
 
+from dataclasses import dataclass, field
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.engine.rows import Choosing
+from service.engine.step import Sight
 from service.options import SEED_BITS, Sampling
+
+
+@dataclass(eq=False)
+class Sampled(Choosing):
+    """Takes tokens that are drawn."""
+
+    sampling: Sampling
+    chances: Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chances = draws(self.sampling)
+
+    def choose(self, slot: int, sight: Sight) -> int:
+        """Draw one."""
+        return draw(sight.logits_of(slot), self.sampling, self.chances.random())
 
 
 def draws(sampling: Sampling) -> Random:

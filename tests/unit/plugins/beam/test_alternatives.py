@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.beam.alternatives import Alternatives
 from service.decode import FinishReason, Hypothesis, worst
-from service.text.alternatives import Alternative, Alternatives, Choice
+from service.text.alternatives import Alternative, Choice
 
 COUNTS = st.integers(1, 6)
 REASONS = st.sampled_from([FinishReason.EOS, FinishReason.LENGTH, FinishReason.REPETITION])

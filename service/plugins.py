@@ -26,6 +26,8 @@ FOLDERS: Final = "dragoman.folders"
 GUARDS: Final = "dragoman.guards"
 # A function that reads HTML and XML, as `service.text.markup` has it.
 MARKUP: Final = "dragoman.markup"
+# A `service.handlers.methods.Method` each.
+METHODS: Final = "dragoman.methods"
 # A function from the settings to a `service.shelf.Shelf`.
 MODELS: Final = "dragoman.models"
 # Functions from a `service.port.PortParts` to a `service.port.Port`.

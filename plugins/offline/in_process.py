@@ -15,10 +15,12 @@ from dragoman.errors import DataError
 from dragoman.language import translates
 from dragoman.options import config_of
 from plugins.offline.texts import score_offline, translate_offline
+from plugins.scoring.method import scored
+from plugins.scoring.pair import Pair
 from service import shelf
 from service.calls.spread import spread
 from service.handlers import validation
-from service.handlers.answer import scored, translated
+from service.handlers.answer import translated
 from service.handlers.glossaries import glossaries_of
 from service.options import SCORING, RequestOptions
 from service.registry import capacity
@@ -26,7 +28,6 @@ from service.registry.catalog import Catalog, ServedModel
 from service.registry.folders import check_names
 from service.settings import Settings, load
 from service.text.detection import MOST_GUESSES, Tongues, agree, new_detector
-from service.text.pair import Pair
 from service.text.translator import Limits, Translator
 from service.wire import HTML
 

@@ -18,7 +18,6 @@ def bad_texts(contents: Iterable[tuple[int, str]], settings: Settings) -> dict[i
 
     Args:
         contents: texts of one call, each behind its number.
-        settings: the limits.
 
     Returns:
         The error of each bad text, by its number.
@@ -39,8 +38,6 @@ def bad_beam(
 
     Args:
         beam_size: that is asked for; 0: none is.
-        length_penalty: of its hypotheses.
-        alternatives: that are wanted of each text.
         slots: of the model, each of which holds a hypothesis.
         prefix: in front of the names of the fields.
         sampled: whether tokens are drawn.
@@ -65,7 +62,6 @@ def bad_sampling(sampling: Sampling, prefix: str = "") -> Iterator[FieldViolatio
     """Find what is wrong with how tokens are to be drawn.
 
     Args:
-        sampling: it itself.
         prefix: in front of the names of the fields.
     """
     temperature, top_p = sampling.temperature, sampling.top_p
@@ -90,9 +86,6 @@ def bad_prefix(
     """Find what is wrong with what translations are to begin with.
 
     Args:
-        target_prefix: itself.
-        translator: of the model.
-        limit_tokens: of a translation.
         prefix: in front of the name of the field.
     """
     field = f"{prefix}target_prefix"

@@ -53,7 +53,6 @@ class Runner:
         Args:
             encoder: of the same bundle; other runners may share it.
             decoder: likewise.
-            slots: how many.
             on_failure: told of each run that fails.
 
         Raises:
@@ -215,9 +214,6 @@ class Runner:
         """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound.
 
         Args:
-            run: does the work of some of them.
-            count: how many.
-            graph: its name.
             probe: runs the graph over what must not fail.
             failed: the error of the run over all of them, if that was tried.
         """

@@ -1,7 +1,6 @@
 """The terms that requests ask for, and the glossaries that are stored for them: none, unless a plugin has some."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from dragoman.errors import FieldViolation
 from dragoman.v1 import translation_pb2 as pb
@@ -11,32 +10,8 @@ from service.settings import SettingsError
 from service.terms import Terms
 
 
-class StoredGlossary(Protocol):
-    """One glossary."""
-
-    @property
-    def name(self) -> str:
-        """By which requests take it."""
-
-    @property
-    def source_language(self) -> str:
-        """BCP-47 code; "": for any."""
-
-    @property
-    def target_language(self) -> str:
-        """Likewise."""
-
-    @property
-    def entries(self) -> int:
-        """How many terms it has."""
-
-
 class Glossaries:
     """There are none of both; lives on the event loop but for :meth:`refresh`. A plugin has another one."""
-
-    def __iter__(self) -> Iterator[StoredGlossary]:
-        """Give the stored ones, by name."""
-        return iter(())
 
     def start(self) -> None:
         """Read all stored ones; raises SettingsError where they are not there."""

@@ -35,11 +35,7 @@ _log = structlog.get_logger()
 
 
 class Listener:
-    """The gRPC server of some settings; needs a running event loop.
-
-    Args:
-        add_services: adds them to the server of gRPC.
-    """
+    """The gRPC server of some settings; needs a running event loop."""
 
     def __init__(
         self, settings: Settings, metrics: Metrics, access: Access, add_services: Callable[[Any], None]

@@ -20,9 +20,9 @@ from model.corpus import Corpus, read_corpus
 from model.layout import PARITY, WEIGHTS
 from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import score_offline
+from plugins.scoring.pair import Pair
 from service.decode import Decode, FinishReason
 from service.options import SCORING, Decoding, RequestOptions
-from service.text.pair import Pair
 from service.text.result import TextResult
 from service.text.translator import Translator
 from tests import plain_pytorch

@@ -10,6 +10,7 @@ from dragoman.errors import InternalError, InvalidRequestError, UnknownLanguageP
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
+from plugins.batch.method import batch
 from service.decode import FinishReason, Hypothesis
 from service.handlers.context import CallContext
 from service.registry.catalog import Catalog, Pipeline, ServedModel
@@ -126,7 +127,7 @@ async def test_a_batch_of_more_texts_than_its_window_holds(engine: PlayedEngine,
             yield pb.BatchTranslateTextRequest(contents=texts[first : first + 500])
 
     answers = []
-    async for message in engine.handlers.batch(requests(), CONTEXT):
+    async for message in batch(engine.handlers, requests(), CONTEXT):
         answers += message.translations
     numbers = [answer.content_index for answer in answers]
     assert sorted(numbers) == list(range(len(texts)))

@@ -23,6 +23,7 @@ from dragoman.v1 import translation_pb2 as pb
 from plugins.access import api_keys
 from plugins.access.api_keys import KeyStore
 from plugins.access.callers import KeyHolders
+from plugins.batch.method import batch
 from service.handlers.context import CallContext
 from service.handlers.delivery import deliver
 from service.handlers.gate import Gate
@@ -89,7 +90,7 @@ async def test_batch_takes_messages_and_yields_answers(engine) -> None:
 
     texts = ["tom", "Good tom", " "]
     requests = config_and(*texts, in_order=True, request_id="mine")
-    answers = [message async for message in engine.handlers.batch(requests, context_of(accept=accept))]
+    answers = [message async for message in batch(engine.handlers, requests, context_of(accept=accept))]
     assert accepted.is_set()
     translations = [answer for message in answers for answer in message.translations]
     assert [(each.content_index, each.translation.translated_text) for each in translations] == [*enumerate(texts)]
@@ -115,7 +116,7 @@ async def test_an_error_names_its_request_and_nobody_elses(played, method) -> No
                 async for _ in played.handlers.stream(request_of("tom", request_id=request_id), context_of()):
                     pass
             else:
-                async for _ in played.handlers.batch(config_and("tom", request_id=request_id), context_of()):
+                async for _ in batch(played.handlers, config_and("tom", request_id=request_id), context_of()):
                     pass
         except DragomanError as error:
             ended.append(error)
@@ -197,7 +198,7 @@ async def test_the_deadline_and_the_end_of_the_server_end_a_call_that_is_sending
     texts = request_of(" ", "tom")
     with pytest.raises(DeadlineExceededError):
         await deliver(played.handlers.stream(texts, context_of(deadline_s=time.monotonic() + 0.05)), never)
-    abandoned = asyncio.create_task(deliver(played.handlers.batch(config_and(" ", "tom"), context_of()), never))
+    abandoned = asyncio.create_task(deliver(batch(played.handlers, config_and(" ", "tom"), context_of()), never))
     await until(lambda: played.mailbox.queued_segments == 1)
     played.gate.abandon(InternalError("failed"))
     with pytest.raises(InternalError, match="failed"):
@@ -223,7 +224,7 @@ async def test_closing_answers_what_has_come_and_says_how_far_that_is(engine) ->
             yield message
         await more.wait()
 
-    messages = engine.handlers.batch(requests(), context_of())
+    messages = batch(engine.handlers, requests(), context_of())
     first = await anext(messages)
     assert first.translations[0].translation.translated_text == "tom"
     engine.gate.close()
@@ -239,7 +240,7 @@ async def test_a_bad_message_of_a_batch_ends_it(engine) -> None:
         raise InvalidRequestError("broken")
 
     with pytest.raises(InvalidRequestError, match="broken"):
-        await anext(engine.handlers.batch(requests(), context_of()))
+        await anext(batch(engine.handlers, requests(), context_of()))
 
 
 def with_keys(played: PlayedEngine, **limits) -> TranslationHandlers:
@@ -295,7 +296,7 @@ async def test_the_limits_of_a_key_come_before_all_else(closed_played) -> None:
         yield pb.BatchTranslateTextRequest()
 
     closed_played.gate.open(Catalog([]))
-    waiting = asyncio.create_task(anext(handlers.batch(silent(), CallContext(caller))))
+    waiting = asyncio.create_task(anext(batch(handlers, silent(), CallContext(caller))))
     await until(lambda: closed_played.gate.running == 1)
     with pytest.raises(ConcurrencyLimitedError):
         handlers.refuse("TranslateText", CallContext(caller), InvalidRequestError("broken"))

@@ -12,11 +12,13 @@ from dragoman.errors import InvalidRequestError, UnknownGlossaryError, UnknownLa
 from dragoman.language import is_code
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.v1 import translation_pb2 as pb
+from plugins.batch.answers import check_contents
+from plugins.batch.method import batch_route
 from plugins.terms.glossaries import StoredGlossaries
 from service.handlers import validation
 from service.handlers.route import Route
 from service.handlers.spoken import spoken_of
-from service.handlers.validation import check_contents, check_page, check_texts, is_request_id
+from service.handlers.validation import check_page, check_texts, is_request_id
 from service.options import Sampling
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
@@ -81,7 +83,7 @@ def check_config(
     glossaries: StoredGlossaries = NO_GLOSSARIES,
 ) -> Route:
     """Checks the first message of a batch."""
-    return validation.batch_route(asked, catalog, settings, glossaries)
+    return batch_route(asked, catalog, settings, glossaries)
 
 
 def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> dict[str, str]:

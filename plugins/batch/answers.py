@@ -1,19 +1,20 @@
-"""The texts of one call of BatchTranslateText: they come in and answers go out for as long as the caller likes.
+"""The texts of one call between its inbox and its answers.
 
-The texts that are on their way are bounded, see `calls.window`. Where answers are wanted in order, no more of them are
+The texts that are on their way are bounded, see :class:`Window`. Where answers are wanted in order, no more of them are
 put aside than may be on their way.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
-from dragoman.errors import DrainingError
+from dragoman.errors import DrainingError, FieldViolation
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.large_call import LargeCall
+from plugins.batch.call import FedCall
+from plugins.batch.inbox import Inbox
+from service.calls.limits import raise_if_any
 from service.handlers import validation
-from service.handlers.answer import in_messages, sendable, translated
-from service.handlers.inbox import Inbox
+from service.handlers.answer import AROUND_BYTES, FIELD_BYTES, sendable, translated
 from service.handlers.route import Route
 from service.settings import Settings
 from service.telemetry.access_log import CallStats
@@ -25,7 +26,7 @@ class Batch:
     def __init__(
         self,
         inbox: Inbox,
-        call: LargeCall,
+        call: FedCall,
         route: Route,
         record: CallStats,
         settings: Settings,
@@ -36,7 +37,7 @@ class Batch:
 
         Args:
             inbox: the rest of the caller's messages.
-            call: without texts, and with a window.
+            call: without texts.
         """
         self._inbox = inbox
         self._call = call
@@ -107,5 +108,28 @@ class Batch:
     async def _read(self) -> None:
         """Take texts in as long as there are any, and only while there is room."""
         while (message := await self._inbox.next()) is not None:
-            validation.check_contents(message, self._settings)
+            check_contents(message, self._settings)
             await self._call.feed(message.contents)
+
+
+def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
+    """Check a message behind the first."""
+    violations = []
+    if request.HasField("config"):
+        violations.append(FieldViolation("config", "must be set in the first message only"))
+    raise_if_any([*violations, *validation.bad_count(request.contents, settings)])
+
+
+def in_messages(answers: Iterable[pb.BatchTranslation], max_bytes: int) -> Iterator[list[pb.BatchTranslation]]:
+    """Group answers, each of them :func:`sendable`, so that each group fits a message."""
+    group: list[pb.BatchTranslation] = []
+    used_bytes = AROUND_BYTES
+    for answer in answers:
+        size = answer.ByteSize() + FIELD_BYTES
+        if group and used_bytes + size > max_bytes:
+            yield group
+            group, used_bytes = [], AROUND_BYTES
+        group.append(answer)
+        used_bytes += size
+    if group:
+        yield group

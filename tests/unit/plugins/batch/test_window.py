@@ -1,6 +1,6 @@
 import pytest
 
-from service.calls.window import Window
+from plugins.batch.window import Window
 
 WINDOW = Window(texts=3, text_bytes=10)
 

@@ -5,10 +5,10 @@ import pytest
 from dragoman.errors import InvalidRequestError
 from dragoman.language_marks import LanguageMarks, Languages
 from plugins.offline.texts import score_offline
+from plugins.scoring.pair import Pair, open_pair
 from service.decode import Decode, FinishReason
 from service.options import SCORING, RequestOptions
 from service.text.document import Document
-from service.text.pair import Pair
 from service.text.translator import Translator
 from tests.unit.service.played_segments import end
 
@@ -21,7 +21,7 @@ def translator(manifest, tokenizer) -> Translator:
 
 
 def read(translator: Translator, source: str, target: str, prefix: str = "") -> Document:
-    document = translator.open_pair(Pair(source, target, prefix), OPTIONS)
+    document = open_pair(translator, Pair(source, target, prefix), OPTIONS)
     document.read_all()
     return document
 

@@ -1,19 +1,15 @@
 """A text with a translation that is given: one segment, whose tokens are scored, or the error of why it is none."""
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from dragoman.bundle import Manifest
 from dragoman.errors import FieldViolation, InvalidRequestError
-from dragoman.framing import Frame
-from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
 from service.options import RequestOptions
 from service.segment import Segment
+from service.text.document import Document
 from service.text.part import Part
-
-# The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
-CHARACTERS_PER_TOKEN: Final = 16
+from service.text.translator import CHARACTERS_PER_TOKEN, OnProgress, Translator
 
 
 class Pair(NamedTuple):
@@ -45,19 +41,33 @@ class Pair(NamedTuple):
         return sum(len(text.encode()) for text in self.texts)
 
 
-def scored_part(
-    pair: Pair,
-    manifest: Manifest,
-    tokenizer: Tokenizer,
-    frame: Frame,
-    options: RequestOptions,
-    on_progress: Callable[[Segment], None],
+def open_pair(
+    translator: Translator, pair: Pair, options: RequestOptions, on_progress: OnProgress = lambda segment: None
+) -> Document:
+    """Make a document of a text whose translation is given, to be scored; it has not been read.
+
+    Its result has the scores of the tokens. Reading it raises InvalidRequestError where it cannot be scored.
+    """
+    return Document(
+        _scored_part(translator, pair, options, on_progress),
+        translator.tokenizer,
+        text_bytes=pair.text_bytes,
+        characters=pair.characters,
+        unknown_id=translator.manifest.unknown_id,
+        wants_log_probability=True,
+    )
+
+
+def _scored_part(
+    translator: Translator, pair: Pair, options: RequestOptions, on_progress: OnProgress
 ) -> Iterator[Part]:
     """Make the one segment of a pair, once it is asked for.
 
     Raises:
         InvalidRequestError: the model has no room for a text, or sees nothing in it.
     """
+    manifest, tokenizer = translator.manifest, translator.tokenizer
+    frame = translator.frame(options.source_language, options.target_language)
     room = manifest.max_source_tokens - frame.tokens
     source_ids = _ids(tokenizer.encode, f"{pair.prefix}source_text", pair.source_text, room)
     room = manifest.max_target_tokens - 1  # the end of the sentence is scored, too

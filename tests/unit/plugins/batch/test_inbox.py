@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.errors import DeadlineExceededError
 from dragoman.v1 import translation_pb2 as pb
-from service.handlers.inbox import Inbox
+from plugins.batch.inbox import Inbox
 from tests.unit.service.played_engine import until
 
 MESSAGES = [pb.BatchTranslateTextRequest(contents=[text]) for text in "ab"]

@@ -8,6 +8,8 @@ from dragoman.errors import InvalidRequestError
 
 # A function from settings and metrics to a `service.security.access.Access`.
 ACCESS: Final = "dragoman.access"
+# A function from attention and two `service.text.alignment.Side` to an `Alignment`.
+ALIGNMENTS: Final = "dragoman.alignments"
 # A function from a count to a `service.text.alternatives.Alternatives`.
 ALTERNATIVES: Final = "dragoman.alternatives"
 # A function that makes a `plugins.beam.beam.Beam` whose translations hold terms.
@@ -16,17 +18,17 @@ BEAMS: Final = "dragoman.beams"
 CHECKS: Final = "dragoman.checks"
 # A function that makes a `service.text.detection.Detector`.
 DETECTION: Final = "dragoman.detection"
-# A function from a decode, the end-of-sentence id and its sampling to a `service.engine.step.Row` that draws tokens.
-DRAWS: Final = "dragoman.draws"
 # A function that opens the graphs of a bundle on another device than the CPU.
 DEVICES: Final = "dragoman.devices"
+# A function from a decode, the end-of-sentence id and its sampling to a `service.engine.step.Row` that draws tokens.
+DRAWS: Final = "dragoman.draws"
 # A function that makes a `service.registry.folders.ModelFolders`.
 FOLDERS: Final = "dragoman.folders"
 # Functions from a port of gRPC, settings, metrics and a grace period to a context in which its connections are guarded.
 GUARDS: Final = "dragoman.guards"
 # A function that reads HTML and XML, as `service.text.markup` has it.
 MARKUP: Final = "dragoman.markup"
-# A `service.handlers.methods.Method` each.
+# Methods of dragoman.v1.Translation, each a `service.handlers.methods.Method`.
 METHODS: Final = "dragoman.methods"
 # A function from the settings to a `service.shelf.Shelf`.
 MODELS: Final = "dragoman.models"

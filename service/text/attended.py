@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dragoman.tokenizer import Tokenizer
 from service.decode import Attention
 from service.rewriting import Rewriting
-from service.text.alignment import Alignment, Side
+from service.text.alignment import Alignment, Side, align
 
 
 class Attended(NamedTuple):
@@ -35,7 +35,7 @@ class Attended(NamedTuple):
 
     def alignment(self) -> Alignment:
         """Align the words."""
-        return Alignment(self.weights, self.source, self.target)
+        return align(self.weights, self.source, self.target)
 
 
 class SegmentText(NamedTuple):

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.text.alignment import Alignment, Side, words
+from plugins.alignment.alignment import Alignment, words
+from service.text.alignment import Side
 
 
 def side(text: str, pieces: str = "") -> Side:

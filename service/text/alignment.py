@@ -6,8 +6,6 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from service import plugins
-
 Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
 
 
@@ -81,16 +79,3 @@ class Alignment(Protocol):
         Returns:
             From the begin of a word to the end of one; None where there is no word on one of both sides.
         """
-
-
-def align(attention: NDArray[np.float32], source: Side, target: Side) -> Alignment:
-    """Align the words of a segment and its translation.
-
-    Args:
-        attention: float [target tokens, source tokens]: the attention of the step that chose a target token.
-
-    Raises:
-        InvalidRequestError: no plugin can do that.
-    """
-    alignment: Alignment = plugins.needed(plugins.ALIGNMENTS, "aligns no words")(attention, source, target)
-    return alignment

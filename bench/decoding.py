@@ -10,11 +10,11 @@ import onnxruntime
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle, Manifest
 from plugins.gpu.device import DeviceDecoder, DeviceEncoder
+from plugins.offline.engine import drive
 from service.decode import Decode, raise_first
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import open_graphs
-from service.engine.offline import drive
 from service.engine.runner import Runner, Watch
 from service.queue.mailbox import Mailbox
 from service.runtime.interfaces import Decoder, Encoder

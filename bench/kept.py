@@ -19,8 +19,8 @@ from bench.arguments import add_bundle, input_file
 from bench.frame import ArgumentError, Figures
 from dragoman.bundle import Bundle
 from dragoman.language import several
+from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import translate_offline
-from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
 from service.text.translator import Translator
 

@@ -19,10 +19,10 @@ from bench.frame import ArgumentError, Figures
 from bench.load.texts import read_pairs
 from dragoman.bundle import Bundle
 from dragoman.glossary import GlossaryEntry
+from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import translate_offline
 from plugins.terms.finding import Index, missing
 from plugins.terms.terms import Terms
-from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
 from service.text.translator import Translator
 

@@ -24,8 +24,8 @@ from dragoman.bundle import Bundle, target_limit
 from dragoman.framing import Frame
 from plugins.markup.inline_tags import TaggedText
 from plugins.markup.mark import InlineTag
+from plugins.offline.engine import OfflineEngine
 from service.decode import Decode
-from service.engine.offline import OfflineEngine
 from service.options import Decoding
 from service.text.alignment import Alignment, Span
 from service.text.attended import SegmentText

@@ -49,9 +49,7 @@ COMMANDS = {
     ),
     "models": Command("dragoman.commands.models:models", "cpu", "list the models of a folder or of a server"),
     "glossaries": Command("dragoman.commands.glossaries:glossaries", "cpu", "list the glossaries of a server"),
-    "api-key": Command(
-        "service.commands.api_key:api_key", "cpu", "make an API key, and its line for the server's file"
-    ),
+    "api-key": Command("plugins.access.command:api_key", "cpu", "make an API key, and its line for the server's file"),
     "train": Command("model.cli:train", "train", "train a model on a parallel corpus"),
     "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
     "export": Command("export.cli:export", "import", "turn a checkpoint into a bundle that can be served"),

@@ -17,8 +17,9 @@ from dragoman.bundle import AlignmentHeads
 from dragoman.tokenizer import Tokenizer
 from export.examples import Example
 from export.teacher import Floats, Seen
-from service.text.alignment import Alignment, Side, Span
-from service.text.alignment import words as words_of
+from plugins.alignment.alignment import Alignment
+from plugins.alignment.alignment import words as words_of
+from service.text.alignment import Side, Span
 
 # Words on which heads are compared; with fewer, chance would choose.
 _FEWEST_WORDS: Final = 20

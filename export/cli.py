@@ -225,8 +225,8 @@ def _with_checkpoint(folder: Path, texts: list[str], source: str, target: str) -
 def _with_bundle(folder: Path, texts: list[str], source: str, target: str) -> list[str]:
     from dragoman.bundle import Bundle
     from export.parity import SLOTS
+    from plugins.offline.engine import OfflineEngine
     from plugins.offline.texts import translate_offline
-    from service.engine.offline import OfflineEngine
     from service.options import RequestOptions
     from service.text.translator import Translator
 

@@ -101,8 +101,8 @@ def _print_bundle(bundle: Bundle) -> None:
 
 def _decoded(bundle: Bundle, tokenizer: Tokenizer, arguments: argparse.Namespace) -> Decode:
     """Have the engine decode a sentence, or score its translation, and keep the attention."""
+    from plugins.offline.engine import OfflineEngine
     from service.decode import Decode
-    from service.engine.offline import OfflineEngine
     from service.options import Decoding
 
     manifest = bundle.manifest

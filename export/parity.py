@@ -10,8 +10,8 @@ from dragoman.bundle import Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 from export.samples import Sample
 from model.scores import score
+from plugins.offline.engine import OfflineEngine
 from service.decode import Decode, FinishReason
-from service.engine.offline import OfflineEngine
 from service.options import SCORING, Decoding
 
 SLOTS = 32
@@ -112,7 +112,7 @@ def decode(bundle: Bundle, samples: Sequence[Sample], slots: int = SLOTS, *, pac
         bundle: to decode with.
         samples: sources.
         slots: sentences that share a batch at most.
-        packed: as for `service.engine.offline.OfflineEngine`.
+        packed: as for `plugins.offline.engine.OfflineEngine`.
     """
     limit = bundle.manifest.max_target_tokens
     decodes = [

@@ -116,10 +116,10 @@ def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judge
     from sacrebleu.metrics.chrf import CHRF
 
     from export.parity import SLOTS
+    from plugins.offline.engine import OfflineEngine
     from plugins.offline.texts import translate_offline
     from plugins.quality.counts import count
     from service.decode import FinishReason
-    from service.engine.offline import OfflineEngine
     from service.options import Decoding, RequestOptions
     from service.text.translator import Translator
 

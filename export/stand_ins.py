@@ -12,8 +12,8 @@ from typing import Final
 from dragoman.bundle import Bundle
 from export.parity import SLOTS
 from model.stand_ins import MOST, STAND_INS
+from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import translate_offline
-from service.engine.offline import OfflineEngine
 from service.text.translator import Translator
 
 _MOST_TRIED: Final = 32

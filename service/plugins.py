@@ -6,16 +6,30 @@ from typing import Any, Final
 
 from dragoman.errors import InvalidRequestError
 
+# A function from settings and metrics to a `service.security.access.Access`.
+ACCESS: Final = "dragoman.access"
+# A function from attention and two `service.text.alignment.Side` to an `Alignment`.
+ALIGNMENTS: Final = "dragoman.alignments"
+# A function from a count to a `service.text.alternatives.Alternatives`.
+ALTERNATIVES: Final = "dragoman.alternatives"
+# A function that makes a `plugins.beam.beam.Beam` whose translations hold terms.
+BEAMS: Final = "dragoman.beams"
+# Functions of an engine that was not started, a manifest and the count of source pieces, for a BundleError.
+CHECKS: Final = "dragoman.checks"
 # A function that makes a `service.text.detection.Detector`.
 DETECTION: Final = "dragoman.detection"
 # A function that opens the graphs of a bundle on another device than the CPU.
 DEVICES: Final = "dragoman.devices"
+# A function from a decode, the end-of-sentence id and its sampling to a `service.engine.step.Row` that draws tokens.
+DRAWS: Final = "dragoman.draws"
 # A function that makes a `service.registry.folders.ModelFolders`.
 FOLDERS: Final = "dragoman.folders"
 # Functions from a port of gRPC, settings, metrics and a grace period to a context in which its connections are guarded.
 GUARDS: Final = "dragoman.guards"
 # A function that reads HTML and XML, as `service.text.markup` has it.
 MARKUP: Final = "dragoman.markup"
+# Methods of dragoman.v1.Translation, each a `service.handlers.methods.Method`.
+METHODS: Final = "dragoman.methods"
 # A function from the settings to a `service.shelf.Shelf`.
 MODELS: Final = "dragoman.models"
 # Functions from a `service.port.PortParts` to a `service.port.Port`.
@@ -24,11 +38,16 @@ PORTS: Final = "dragoman.ports"
 QUALITY: Final = "dragoman.quality"
 # A function from settings, metrics, registry, health and loader to a `service.registry.residency.Residency`.
 RESIDENCY: Final = "dragoman.residency"
+# A function from a decode, its slot and the end-of-sentence id to a `service.engine.step.Row` that searches.
+SEARCHES: Final = "dragoman.searches"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
 SERVICES: Final = "dragoman.services"
+# Functions that add services which every server of gRPC has, as health, to a server: from that, the other services,
+# the health, settings and metrics.
+STANDARD_SERVICES: Final = "dragoman.standard_services"
 # A function that serves by several processes, from the settings to the exit code.
 SUPERVISORS: Final = "dragoman.supervisors"
-# The class `plugins.terms.terms.Terms`, or one like it; see `service.terms`.
+# A function from the folder of the glossaries, which may be "", to a `service.handlers.glossaries.Glossaries`.
 TERMS: Final = "dragoman.terms"
 # A function from the URL of a collector to a `service.telemetry.access_log.Tracer`.
 TRACERS: Final = "dragoman.tracers"

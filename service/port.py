@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.registry.health import Health
-from service.security.tls import Certificates
+from service.security.access import Access
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
@@ -16,8 +16,7 @@ class PortParts(NamedTuple):
     """The parts of a server that a port is made of.
 
     Attributes:
-        certificates: of the server; None: connections come in plain text.
-        asks_for_keys: whether callers need a key, or a certificate.
+        access: who may call.
     """
 
     settings: Settings
@@ -25,8 +24,7 @@ class PortParts(NamedTuple):
     gate: Gate
     handlers: TranslationHandlers
     health: Health
-    certificates: Certificates | None
-    asks_for_keys: bool
+    access: Access
 
 
 class Port(Protocol):

@@ -14,11 +14,11 @@ from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service import plugins
 from service.aio import first_of
 from service.handlers.gate import Gate
+from service.handlers.glossaries import glossaries_of
 from service.handlers.translation import TranslationHandlers
 from service.port import Port, PortParts
 from service.registry import allocator
 from service.registry.folders import folders_of
-from service.registry.glossaries import Glossaries
 from service.registry.health import Health
 from service.registry.loading import Load, Loader, load
 from service.registry.models import ModelRegistry
@@ -26,9 +26,8 @@ from service.registry.residency import residency_of
 from service.registry.watchdog import Watchdog
 from service.rpc.grpc_service import GrpcService
 from service.rpc.listener import Listener
-from service.rpc.open_calls import OpenCalls
-from service.rpc.standard_services import add_health, add_reflection
 from service.rpc.translation import Translation
+from service.security.access import access_of
 from service.security.addresses import cannot_listen
 from service.settings import Settings, SettingsError
 from service.signals import Signals
@@ -98,24 +97,23 @@ class _Server:
         self._worker = worker
         self._settings = settings
         self._metrics = metrics
-        self._listener = Listener(settings, metrics, self._add_services)
-        self._open_calls = OpenCalls(settings.host_connections(), metrics)
+        access = access_of(settings, metrics)
+        self._listener = Listener(settings, metrics, access, self._add_services)
         self._gate = Gate()
         self._health = Health()
         metrics.serving.set_function(lambda: self._health.serving)
         self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         loader = Loader(settings, metrics, load)
         self._memory = residency_of(settings, metrics, self._registry, self._health, loader)
-        glossaries, callers = Glossaries(settings.glossaries), self._listener.callers
+        glossaries = glossaries_of(settings.glossaries)
         self._handlers = handlers = TranslationHandlers(
-            self._gate, settings, metrics, callers, access_log, glossaries, self._memory
+            self._gate, settings, metrics, access.callers, access_log, glossaries, self._memory
         )
         self._services: list[GrpcService] = [
             Translation(handlers, settings.max_request_bytes),
             *(make(handlers, settings) for make in plugins.load(plugins.SERVICES)),
         ]
-        certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
-        parts = PortParts(settings, metrics, self._gate, handlers, self._health, certificates, asks_for_keys)
+        parts = PortParts(settings, metrics, self._gate, handlers, self._health, access)
         self._ports: list[Port] = [make(parts) for make in plugins.load(plugins.PORTS)]
         self._failures = (self._registry.failed, *(port.lost for port in self._ports))
         self._folders = folders_of(settings, metrics, self._memory, glossaries, self._registry, self._health)
@@ -185,8 +183,8 @@ class _Server:
         """Answer calls of a server; UNAVAILABLE and NOT_SERVING at first."""
         for service in self._services:
             service.add_to(server)
-        add_health(self._health, server, self._open_calls)
-        add_reflection(server, self._open_calls, self._services)
+        for add in plugins.load(plugins.STANDARD_SERVICES):
+            add(server, self._services, self._health, self._settings, self._metrics)
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:

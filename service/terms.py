@@ -1,11 +1,9 @@
 """Terms that are to have given translations, or none, as a plugin finds them and sees them into translations."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
-from service import plugins
 from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
 
@@ -82,31 +80,3 @@ class Terms(Protocol):
             prefix: what the translation begins with; "" for nothing.
             forces: whether a search may be made to write terms.
         """
-
-
-def index(entries: Iterable[GlossaryEntry]) -> Any:
-    """Sort the entries of one glossary for :func:`terms_of`; raises InvalidRequestError where no plugin does that."""
-    return plugin().index(entries)
-
-
-def terms_of(indexes: Sequence[Any], *, protects_placeholders: bool = False) -> Terms:
-    """Put glossaries together.
-
-    Args:
-        indexes: where several have terms at the same place, the longest counts, of equals the first.
-        protects_placeholders: whether placeholders stay as they are; no term overlaps one.
-
-    Raises:
-        InvalidRequestError: no plugin does that.
-    """
-    terms: Terms = plugin()(indexes, protects_placeholders=protects_placeholders)
-    return terms
-
-
-def plugin() -> Any:
-    """Find what does all of this: a class of :class:`Terms`, with `index`, and the `beam` of a decode with constraints.
-
-    Raises:
-        InvalidRequestError: there is none.
-    """
-    return plugins.needed(plugins.TERMS, "has no glossaries, and protects no placeholders")

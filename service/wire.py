@@ -1,13 +1,17 @@
 """Names of the contract, and of the protocols that it is spoken by, that all packages may know."""
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 SERVICE: Final = "dragoman.v1.Translation"
 
 HTML: Final = "text/html"
 XML: Final = "text/xml"
 TAGGED: Final = (HTML, XML)
+
+# What came with a call: names in lower case, and values.
+Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
 
 class Protocol(StrEnum):

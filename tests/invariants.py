@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from plugins.beam.search import Search
 from plugins.gpu.device import DeviceSlots
 from service.decode import Decode, DecodeStatus
 from service.engine.batch import DecodeBatch
 from service.engine.rows import Forced
-from service.engine.search import Search
 from service.engine.step import Row
 from service.runtime.slots import SlotTable
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from bench.peers.contender import Program, Settings
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle
+from plugins.offline.engine import OfflineEngine
 from service import cores
 from service.decode import FinishReason
-from service.engine.offline import OfflineEngine
 from service.options import Decoding
 
 NAME = "dragoman"

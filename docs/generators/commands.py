@@ -19,8 +19,8 @@ from export.importing import build_parser as import_
 from export.inspecting import build_parser as inspect
 from export.quality import build_parser as calibrate
 from model.cli import build_parser as train
+from plugins.access.command import build_parser as api_key
 from plugins.bulk.command import build_parser as bulk
-from service.commands.api_key import build_parser as api_key
 from service.commands.serve import build_parser as serve
 from service.settings import Settings
 

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from service.handlers.methods import DETECT, LIST_GLOSSARIES, LIST_MODELS, SCORE, STREAM, TRANSLATE, UNARY, Method
+from plugins.scoring.method import SCORE
+from plugins.terms.method import LIST_GLOSSARIES
+from service.handlers.methods import DETECT, LIST_MODELS, STREAM, TRANSLATE, Method
 
 FILE: Final = Path(__file__).parents[2] / "plugins" / "http" / "openapi.json"
 _JSON: Final = "application/json"
@@ -135,7 +137,8 @@ def _health() -> dict[str, Any]:
 
 def _schemas() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "Error", _ERROR
-    kinds = (kind for method in (*UNARY, STREAM) for kind in (method.request, method.answer))
+    methods = (TRANSLATE, SCORE, DETECT, LIST_MODELS, LIST_GLOSSARIES, STREAM)
+    kinds = (kind for method in methods for kind in (method.request, method.answer))
     descriptors = [kind.DESCRIPTOR for kind in kinds]
     seen: set[str] = set()
     while descriptors:

@@ -9,6 +9,7 @@ from dragoman.documents.formats import format_of
 from dragoman.errors import DragomanError, from_text_error
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
+from plugins.batch.method import batch
 from plugins.documents.process import DocumentProcess, invalid
 from service.handlers.context import CallContext
 from service.handlers.delivery import deliver
@@ -93,7 +94,7 @@ class Documents:
             await document.take({each.content_index: each.translation.translated_text for each in message.translations})
 
         async with aclosing(self._messages(asked, document, places, context)) as messages:
-            await deliver(self._handlers.batch(messages, context), take)
+            await deliver(batch(self._handlers, messages, context), take)
 
     async def _messages(
         self, asked: AskedDocument, document: DocumentProcess, places: dict[int, str], context: CallContext

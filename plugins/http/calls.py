@@ -41,7 +41,7 @@ class Calls:
 
     def knows(self, request: Request) -> bool:
         """Tell whether the headers of a call say who calls; where nobody needs a key, all do."""
-        return self._handlers.knows(self._peer(request), request.headers.items())
+        return self._handlers.knows(request.headers.items())
 
     async def read(
         self,

@@ -36,7 +36,8 @@ class HttpServer:
     """
 
     def __init__(self, server: PortParts) -> None:
-        settings, metrics, gate, handlers, health, certificates, asks_for_keys = server
+        settings, metrics, gate, handlers, health, access = server
+        certificates, asks_for_keys = access.certificates, access.asks_for_keys
         self._address = settings.http_address
         self._scheme = "http" if certificates is None else "https"
         self._warn = partial(addresses.warn, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
@@ -51,7 +52,7 @@ class HttpServer:
         self._connections = Connections(
             application.make(routes, settings.http_origins, [] if asks_for_keys else [_guard(settings, proxies)]),
             settings,
-            None if certificates is None else lambda: certificates.value.for_http,
+            None if certificates is None else certificates.for_http,
             proxies,
             metrics,
         )

@@ -10,7 +10,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from dragoman.errors import InvalidRequestError
-from service.aio import converted
+from plugins.http.conversions import converted
 
 # A list of 8 MiB of empty texts would keep the event loop busy for seconds; no valid request has as many.
 MAX_VALUES: Final = 50_000

@@ -17,6 +17,8 @@ from plugins.http import errors
 from plugins.http.body import ClientLeftError
 from plugins.http.calls import while_client_stays
 from plugins.http.methods import JSON, Methods
+from plugins.scoring.method import SCORE
+from plugins.terms.method import LIST_GLOSSARIES
 from service.handlers import methods
 from service.handlers.delivery import deliver
 from service.handlers.methods import Method
@@ -52,10 +54,10 @@ def routes(handlers: TranslationHandlers, answers: Methods, is_serving: Callable
     return [
         route("/v1/translate", methods.TRANSLATE, "POST"),
         Route("/v1/translate:stream", _Stream(handlers, answers), methods=["POST"]),
-        route("/v1/score", methods.SCORE, "POST"),
+        route("/v1/score", SCORE, "POST"),
         route("/v1/detect", methods.DETECT, "POST"),
         route("/v1/models", methods.LIST_MODELS, "GET"),
-        route("/v1/glossaries", methods.LIST_GLOSSARIES, "GET"),
+        route("/v1/glossaries", LIST_GLOSSARIES, "GET"),
         Route("/v1/openapi.json", description),
         Route(HEALTH, health),
     ]

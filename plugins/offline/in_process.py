@@ -15,23 +15,24 @@ from dragoman.errors import DataError
 from dragoman.language import translates
 from dragoman.options import config_of
 from plugins.offline.texts import score_offline, translate_offline
+from plugins.scoring.method import scored
+from plugins.scoring.pair import Pair
 from service import shelf
 from service.calls.spread import spread
 from service.handlers import validation
-from service.handlers.answer import scored, translated
+from service.handlers.answer import translated
+from service.handlers.glossaries import glossaries_of
 from service.options import SCORING, RequestOptions
 from service.registry import capacity
 from service.registry.catalog import Catalog, ServedModel
 from service.registry.folders import check_names
-from service.registry.glossaries import Glossaries
 from service.settings import Settings, load
 from service.text.detection import MOST_GUESSES, Tongues, agree, new_detector
-from service.text.pair import Pair
 from service.text.translator import Limits, Translator
 from service.wire import HTML
 
 if TYPE_CHECKING:
-    from service.engine.offline import OfflineEngine
+    from plugins.offline.engine import OfflineEngine
 
 Models = str | Path | Sequence[str] | None
 _Bundles = list[tuple[Path, Manifest]]
@@ -102,7 +103,7 @@ def _translator(
     bundle = _chosen(bundles, model, source, target)
     manifest, slots = bundle.manifest, capacity.slots_of(bundle.manifest, settings)
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings), slots=slots)
-    glossaries = Glossaries(settings.glossaries)
+    glossaries = glossaries_of(settings.glossaries)
     if options.get("glossaries"):
         glossaries.start()
     config = config_of(
@@ -231,7 +232,7 @@ def _chosen(bundles: _Bundles, model: str, source: str, target: str) -> Bundle:
 
 
 def _engine(bundle: Bundle, settings: Settings) -> "OfflineEngine":
-    from service.engine.offline import OfflineEngine
+    from plugins.offline.engine import OfflineEngine
 
     slots = capacity.slots_of(bundle.manifest, settings)
     return OfflineEngine(

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from dragoman.errors import InvalidRequestError
+from plugins.scoring.pair import Pair, open_pair
 from service.decode import Decode
 from service.options import RequestOptions
 from service.text.document import Document
-from service.text.pair import Pair
 from service.text.result import TextResult
 from service.text.translator import Translator
 
@@ -43,7 +43,7 @@ def score_offline(
     """
     outcomes: list[Document | InvalidRequestError] = []
     for pair in pairs:
-        document = translator.open_pair(pair, options)
+        document = open_pair(translator, pair, options)
         try:
             document.read_all()
         except InvalidRequestError as error:

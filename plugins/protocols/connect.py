@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from dragoman.errors import DragomanError, InvalidRequestError, to_status
 from plugins.http import errors
 from plugins.http.methods import JSON, Methods, kind_of
-from service.handlers.methods import UNARY, Method
+from service.handlers.methods import Method, unary
 from service.wire import SERVICE, Protocol
 
 _VERSION_HEADER: Final = "connect-protocol-version"
@@ -36,7 +36,7 @@ def routes(answers: Methods) -> list[BaseRoute]:
 
         return Route(f"/{SERVICE}/{method.name}", endpoint, methods=["POST"])
 
-    return [route(method) for method in UNARY]
+    return [route(method) for method in unary()]
 
 
 def failed(error: DragomanError) -> Response:

@@ -20,6 +20,7 @@ from plugins.language_names import name_of
 from plugins.protocols import form
 from plugins.protocols.deepl_request import asked_of
 from plugins.protocols.parameter_calls import ParameterCalls, answered, quality_of
+from plugins.terms.method import list_glossaries
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
 from service.registry.catalog import Catalog
@@ -113,7 +114,7 @@ class DeepL:
     async def _stored(self, request: Request) -> list[dict[str, Any]]:
         """List the glossaries that say their languages, as each of DeepL's does."""
         asked, context = await self._calls.read("ListGlossaries", request, _any_glossaries, key_of(request))
-        answer = await self._handlers.list_glossaries(asked, context)
+        answer = await list_glossaries(self._handlers, asked, context)
         return [
             _stored_glossary(each)
             for each in answer.glossaries

@@ -12,10 +12,10 @@ from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError
 from plugins.http import json_messages
+from plugins.http.conversions import is_large
 from plugins.http.methods import JSON, kind_of
 from plugins.protocols import multipart, urlencoded
 from plugins.protocols.multipart import File
-from service.aio import is_large
 
 MAX_FIELDS: Final = 2_000
 _DECODER: Final = json.JSONDecoder()

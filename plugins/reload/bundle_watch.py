@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dragoman.bundle import find_bundles
-from service.registry.file_identity import FileIdentity
+from plugins.file_identity import FileIdentity
 
 # Of each bundle's folder: all files, not the manifest alone, since a copy may write that one first.
 Snapshot = Mapping[Path, frozenset[FileIdentity]]

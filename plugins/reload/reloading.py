@@ -14,8 +14,8 @@ from dragoman.errors import DrainingError
 from plugins.reload.bundle_watch import Snapshot, changed, look, taken_up
 from plugins.reload.plan import Origin, gone, plan
 from service.aio import first_of
+from service.handlers.glossaries import Glossaries
 from service.registry.folders import ModelFolders
-from service.registry.glossaries import Glossaries
 from service.registry.health import Health
 from service.registry.loading import LOADED, in_one_line
 from service.registry.models import ModelRegistry

@@ -25,11 +25,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from plugins.beam.beam import Beam
 from plugins.terms.surplus import Surplus
 from plugins.terms.term_progress import Progress, Terms
 from service.constraints import Constraints
 from service.decode import Attention, FinishReason, Hypothesis
-from service.engine.beam import Beam, Best
+from service.engine.step import Best
 
 # A continuation of a hypothesis: its log-probability negated, its lane, the rank of its token in the lane, the token,
 # how far it is. So the most probable one sorts first; of equals the earlier lane, and then the better token.

@@ -3,16 +3,12 @@
 from collections.abc import Sequence
 
 from dragoman.tokenizer import Tokenizer
-from plugins.terms.constrained_beam import ConstrainedBeam
-from plugins.terms.finding import Index, TermFinder
+from plugins.terms.finding import TermFinder
 from plugins.terms.plan import TermPlanner
 
 
 class Terms(TermFinder):
     """The terms of a call, as `service.terms.Terms` has them."""
-
-    index = Index
-    beam = ConstrainedBeam
 
     def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:
         """Make what plans the segments of a text."""

@@ -18,8 +18,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import Span, SpanKind, StatusCode, format_trace_id, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from service.telemetry.access_log import CallStats, Interval, Metadata
-from service.wire import SERVICE
+from service.telemetry.access_log import CallStats, Interval
+from service.wire import SERVICE, Metadata
 
 _TRACE_CONTEXT: Final = ("traceparent", "tracestate")
 _PATIENCE_S: Final = 2.0  # at the end, for a collector that does not answer

@@ -17,7 +17,6 @@ from service.queue.intake import Intake
 from service.segment import Segment
 from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
-from service.text.pair import Pair
 from service.text.result import TextResult
 
 # Submitting or withdrawing this number of segments takes a millisecond of the event loop; then others have their turn.
@@ -33,7 +32,6 @@ class OpenText:
         leg: that it is on.
         unfinished: its segments that have not ended: a set in the order of the text.
         read: whether it has been read to its end.
-        size_bytes: that it takes of the window of its call.
         before: what the leg before made of it; None: there was none.
     """
 
@@ -41,7 +39,6 @@ class OpenText:
     leg: Leg
     unfinished: dict[Segment, None]
     read: bool = True
-    size_bytes: int = 0
     before: TextResult | None = None
 
 
@@ -110,12 +107,6 @@ class Call:
             except Exception as error:
                 texts[number] = told(error)
         self._let_in(leg, texts)
-
-    async def add_pairs(self, pairs: Sequence[Pair]) -> None:
-        """Take all texts of a call that has their translations scored; as :meth:`add`, which raises the same."""
-        [(leg, _)] = self._parts
-        self.count = len(pairs)
-        self._let_in(leg, self._worker.open_pairs(leg.pipeline.translator, leg.options, pairs, self._progress))
 
     async def done(self) -> dict[int, Result]:
         """Wait until all texts have been read to their ends, and all segments have ended; give what became of them.
@@ -203,13 +194,7 @@ class Call:
         self._take(leg, texts, text_bytes)
 
     def _take(self, leg: Leg, texts: Mapping[int, Text], text_bytes: int) -> None:
-        """Queue the segments of texts that were read to their ends: of all or none.
-
-        Args:
-            leg: of all of them.
-            texts: by their numbers.
-            text_bytes: of all of them.
-        """
+        """Queue the segments of texts that were read to their ends: of all or none."""
         segments: list[Segment] = []
         for number, text in texts.items():
             found = () if isinstance(text, DragomanError) else text.segments

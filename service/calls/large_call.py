@@ -1,10 +1,9 @@
-"""A call whose texts are large, come one after the other, or take several models: they are read as there is room."""
+"""A call whose texts are large, or take several models: they are read as there is room."""
 
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from itertools import repeat
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -12,7 +11,6 @@ from dragoman.errors import DragomanError, QueueFullError
 from service.calls.call import SLICE, Call, OpenText, Part
 from service.calls.leg import Leg, both
 from service.calls.text_worker import Read, Result, Text, TextWorker
-from service.calls.window import Window
 from service.queue.admission import Reservation
 from service.segment import Segment
 from service.telemetry.access_log import CallStats
@@ -30,8 +28,8 @@ _NONE_REFUSED: Final[Mapping[int, DragomanError]] = MappingProxyType({})
 class LargeCall(Call):
     """A call of texts of any size, in several languages, over one leg or more.
 
-    It takes all texts with :meth:`add`, or some after the other with :meth:`feed`, and is answered text by text then. A
-    text goes on to its next leg as soon as the one before is done with it. Meanwhile it counts as not read to its end.
+    A text goes on to its next leg as soon as the one before is done with it. Until then it counts as not read to its
+    end.
     """
 
     def __init__(
@@ -42,30 +40,20 @@ class LargeCall(Call):
         record: CallStats,
         *,
         refused: Mapping[int, DragomanError] = _NONE_REFUSED,
-        window: Window | None = None,
     ) -> None:
         """Make a call without texts.
 
         Args:
             parts: see :class:`Call`.
             refused: texts that are in no part, by their numbers, and why.
-            window: where texts come and are answered one by one, of how many at a time; None: all are added at once.
         """
         super().__init__(parts, worker, metrics, record)
         self._refused = refused
-        self._window = window
-        self._held_bytes = 0
         self._segment_ended = asyncio.Event()
-        self._forgotten = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reservations = ExitStack()
         self._between_legs: deque[int] = deque()  # texts
         self._passing: asyncio.Task[None] | None = None
-
-    @property
-    def held(self) -> int:
-        """Texts that have come and were not forgotten."""
-        return len(self._texts)
 
     async def add(self, contents: Sequence[str]) -> None:
         """Take all texts; begin to queue their segments where they are not small; as :meth:`Call.add`."""
@@ -75,50 +63,6 @@ class LargeCall(Call):
             self._let_in(leg, await self._worker.open(leg.pipeline.translator, leg.options, own, self._progress))
         for number in self._refused:
             self._finish(number)
-
-    async def feed(self, contents: Sequence[str]) -> None:
-        """Take more texts, read them and queue their segments, as there is room in the window and in the queue.
-
-        Raises:
-            DrainingError: the server is shutting down.
-            DragomanError: the call has failed meanwhile.
-        """
-        assert self._window is not None
-        [(leg, _)] = self._parts
-        rest = list(contents)
-        while rest:
-            if sizes := self._window.fitting(rest, len(self._texts), self._held_bytes):
-                own = dict(enumerate(rest[: len(sizes)], self.count))
-                self.count += len(own)
-                texts = await self._worker.open(leg.pipeline.translator, leg.options, own, self._progress)
-                self._expect(leg, texts, sizes)
-                await self._feed(leg, texts, None)
-                del rest[: len(sizes)]
-            else:
-                self._forgotten.clear()
-                await self._forgotten.wait()
-
-    def wake(self) -> None:
-        """Let the handler look around, with or without news."""
-        self._wake_up.set()
-
-    def ready(self, *, in_order: bool) -> list[int]:
-        """List the texts that are finished and were not forgotten; in order: those before the first that is not."""
-        if not in_order:
-            return sorted(self._finished)
-        ready = []
-        for number in self._texts:
-            if number not in self._finished:
-                break
-            ready.append(number)
-        return ready
-
-    def forget(self, numbers: Iterable[int]) -> None:
-        """Let go of texts that are finished and answered: there is room for others."""
-        for number in numbers:
-            self._held_bytes -= self._texts.pop(number).size_bytes
-            self._finished.remove(number)
-        self._forgotten.set()
 
     def delta(self, number: int) -> str:
         """As :meth:`Call.delta`: of the last leg alone."""
@@ -155,19 +99,12 @@ class LargeCall(Call):
         self._expect(leg, texts)
         self._start(self._feed(leg, texts, reservation))
 
-    def _expect(self, leg: Leg, texts: Mapping[int, Text], sizes: Sequence[int] = ()) -> None:
-        """Take texts that are let in, without any segments yet.
-
-        Args:
-            leg: of all of them.
-            texts: by their numbers.
-            sizes: that they take of the window, in bytes; none: the call has no window.
-        """
+    def _expect(self, leg: Leg, texts: Mapping[int, Text]) -> None:
+        """Take texts that are let in, without any segments yet."""
         self._record.admitted = True
         self._unread += len(texts)
-        self._held_bytes += sum(sizes)
-        for (number, text), size_bytes in zip(texts.items(), sizes or repeat(0), strict=False):
-            self._texts[number] = OpenText(text, leg, {}, read=False, size_bytes=size_bytes)
+        for number, text in texts.items():
+            self._texts[number] = OpenText(text, leg, {}, read=False)
 
     async def _feed(self, leg: Leg, texts: Mapping[int, Text], reservation: Reservation | None) -> None:
         """Read texts and queue their segments, portion by portion, as earlier ones leave."""
@@ -260,7 +197,7 @@ class LargeCall(Call):
         super()._progress(number, segment)
         if segment.finished:
             self._segment_ended.set()
-            if number in self._finished and (self._window is not None or self._texts[number].leg.then is not None):
+            if number in self._finished and self._texts[number].leg.then is not None:
                 self._go_on(number)
 
     def _go_on(self, number: int) -> None:

@@ -1,20 +1,16 @@
-"""The limits of texts, beams, draws, prefixes and glossaries, and the error of what is beyond them; knows no wire."""
+"""The limits of texts, beams, draws and prefixes, and the error of what is beyond them; knows no wire."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dragoman.errors import DragomanError, FieldViolation, InvalidRequestError
-from dragoman.glossary import MAX_FORMS, GlossaryEntry, crowded, wrong_term
 from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_TEMPERATURE, MIN_TEMPERATURE, Sampling
 from service.settings import Settings
 from service.text.translator import Translator
 
 # A sentence or two: it is encoded before the request is let in.
 MAX_TARGET_PREFIX_BYTES: Final = 4_096
-# Of one call: they are sorted before it is let in, which takes a millisecond.
-MAX_ENTRIES: Final = 1_000
-MAX_NAMES: Final = 16
 
 
 def bad_texts(contents: Iterable[tuple[int, str]], settings: Settings) -> dict[int, InvalidRequestError]:
@@ -22,7 +18,6 @@ def bad_texts(contents: Iterable[tuple[int, str]], settings: Settings) -> dict[i
 
     Args:
         contents: texts of one call, each behind its number.
-        settings: the limits.
 
     Returns:
         The error of each bad text, by its number.
@@ -43,8 +38,6 @@ def bad_beam(
 
     Args:
         beam_size: that is asked for; 0: none is.
-        length_penalty: of its hypotheses.
-        alternatives: that are wanted of each text.
         slots: of the model, each of which holds a hypothesis.
         prefix: in front of the names of the fields.
         sampled: whether tokens are drawn.
@@ -69,7 +62,6 @@ def bad_sampling(sampling: Sampling, prefix: str = "") -> Iterator[FieldViolatio
     """Find what is wrong with how tokens are to be drawn.
 
     Args:
-        sampling: it itself.
         prefix: in front of the names of the fields.
     """
     temperature, top_p = sampling.temperature, sampling.top_p
@@ -94,9 +86,6 @@ def bad_prefix(
     """Find what is wrong with what translations are to begin with.
 
     Args:
-        target_prefix: itself.
-        translator: of the model.
-        limit_tokens: of a translation.
         prefix: in front of the name of the field.
     """
     field = f"{prefix}target_prefix"
@@ -112,51 +101,6 @@ def bad_prefix(
             "must read the same in the pieces of the model: no characters that it does not know, and no blanks at the "
             "ends or several in a row",
         )
-
-
-def bad_glossary(
-    entries: Sequence[GlossaryEntry], names: Sequence[str] = (), prefix: str = ""
-) -> Iterator[FieldViolation]:
-    """Find what is wrong with a glossary.
-
-    Args:
-        entries: of its own.
-        names: of stored glossaries that it takes.
-        prefix: in front of the names of the fields.
-    """
-    for field, count, most in (("entries", len(entries), MAX_ENTRIES), ("names", len(names), MAX_NAMES)):
-        if count > most:
-            yield FieldViolation(f"{prefix}{field}", f"must hold at most {most}, holds {count}")
-    forms_of = dict(crowded(entries[:MAX_ENTRIES]))
-    for place, entry in enumerate(entries[:MAX_ENTRIES]):
-        field = f"{prefix}entries[{place}]"
-        if wrong := wrong_term(entry.source_term):
-            yield FieldViolation(f"{field}.source_term", wrong)
-        if len(entry.target_terms) > MAX_FORMS:
-            yield FieldViolation(
-                f"{field}.target_terms", f"must hold at most {MAX_FORMS}, holds {len(entry.target_terms)}"
-            )
-        elif place in forms_of:
-            yield FieldViolation(
-                f"{field}.target_terms",
-                f"must be at most {MAX_FORMS} together with those of the same term before, are {forms_of[place]}",
-            )
-        for number, term in enumerate(entry.target_terms[:MAX_FORMS]):
-            if wrong := wrong_term(term):
-                yield FieldViolation(f"{field}.target_terms[{number}]", wrong)
-
-
-def bad_terms_beside(*, glossary: bool, placeholders: bool, prefix: str = "") -> Iterator[FieldViolation]:
-    """Find what cannot be asked for where tokens are drawn: nothing sees to it that terms are among them.
-
-    Args:
-        glossary: whether there is one.
-        placeholders: whether they are protected.
-        prefix: in front of the names of the fields.
-    """
-    for field, is_asked in (("glossary", glossary), ("protect_placeholders", placeholders)):
-        if is_asked:
-            yield FieldViolation(f"{prefix}{field}", f"must be left out where {prefix}sampling is given")
 
 
 def refuse_any(errors: Sequence[DragomanError]) -> None:

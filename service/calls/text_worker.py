@@ -16,7 +16,6 @@ from service.segment import Segment
 from service.settings import Settings
 from service.text.detection import LOOKED_AT, Detector, Guess, Tongues, agree, new_detector
 from service.text.document import Document
-from service.text.pair import Pair
 from service.text.result import TextResult
 from service.text.translator import Translator
 
@@ -73,7 +72,6 @@ class TextWorker:
         """Make documents of texts: complete ones where the texts are small, else such as :meth:`read` reads.
 
         Args:
-            translator: of the model that is to translate them.
             contents: the texts, by their numbers within the call.
             progress: called on the event loop for their segments.
 
@@ -91,18 +89,6 @@ class TextWorker:
                 texts |= await self._on_thread(partial(_opened, translator.open, options, group, progress, bad))
         return texts
 
-    def open_pairs(
-        self, translator: Translator, options: RequestOptions, pairs: Sequence[Pair], progress: Progress
-    ) -> dict[int, Text]:
-        """Make documents of texts whose translations are given, the first of them numbered 0; as :meth:`open`."""
-        texts: dict[int, Text] = {}
-        small = sum(pair.characters for pair in pairs) <= SMALL
-        for number, pair in enumerate(pairs):
-            document = translator.open_pair(pair, options, partial(progress, number))
-            error = _isolated(document.read_all) if small else None
-            texts[number] = document if error is None else error
-        return texts
-
     async def load_detector(self) -> None:
         """Read what languages are detected with; nothing happens where it has been read."""
         if not self._detector.is_loaded:
@@ -112,12 +98,6 @@ class TextWorker:
         self, client: str, contents: Sequence[str], tongues: Tongues, *, html: bool
     ) -> list[list[Guess]]:
         """Say in which languages texts may be, each by itself.
-
-        Args:
-            client: whose texts they are.
-            contents: the texts.
-            tongues: the languages that are told apart.
-            html: whether they are HTML.
 
         Returns:
             What `Detector.rank` says of each.
@@ -155,7 +135,6 @@ class TextWorker:
         """Read the next portion of texts, when it is the client's turn.
 
         Args:
-            client: whose texts they are.
             texts: with their numbers; those that have been read to their end are removed.
 
         Returns:
@@ -186,10 +165,6 @@ class TextWorker:
 
     async def results(self, client: str, texts: Mapping[int, Text]) -> dict[int, Result]:
         """Put the translations of finished texts together, in turns where there are many.
-
-        Args:
-            client: whose texts they are.
-            texts: by their numbers.
 
         Returns:
             The translation of each, or its error, in the order of the texts.

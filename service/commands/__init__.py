@@ -1,1 +1,1 @@
-"""The commands of the server: serve and api-key."""
+"""The command of the server: serve."""

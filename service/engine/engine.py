@@ -41,7 +41,6 @@ class Engine:
         """Load the graphs and reserve the slots.
 
         Args:
-            bundle: what to run.
             mailbox: where segments come from; of this engine alone.
             device: cpu or cuda.
             threads: decoding threads; 0: one per core, or one on a GPU.

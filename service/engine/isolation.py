@@ -10,8 +10,6 @@ def run_isolated(
 
     Args:
         run: does the work of [start, stop); may be called again for a part of what failed.
-        start: the first.
-        stop: behind the last.
         note: told of every failure, of those too that do not come again.
 
     Returns:

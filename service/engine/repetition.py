@@ -28,7 +28,6 @@ def ends_in_cycle(target_ids: Sequence[int], fewest_tokens: int = FEWEST_TOKENS)
     a few comparisons a token, and none while it is short.
 
     Args:
-        target_ids: decoded so far.
         fewest_tokens: `FEWEST_TOKENS` or more.
     """
     if len(target_ids) < fewest_tokens:

@@ -1,19 +1,16 @@
 """The kinds of segments in slots, by how their tokens are chosen: what each asks of a step, and takes of it.
 
-A segment that is searched with a beam takes several slots, see `service.engine.search`; each of the others takes one.
+A segment that is searched with a beam takes several slots, see `plugins.beam.search`; each of the others takes one.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from random import Random
 
+from service import plugins
 from service.decode import Attention, Decode, DecodeStatus, FinishReason
 from service.engine.repetition import FEWEST_TOKENS, goes_round
-from service.engine.sampling import draw, draws
-from service.engine.search import Search
 from service.engine.step import Asked, Force, Row, Sight, Step
-from service.options import Sampling
 
 
 @dataclass(eq=False)
@@ -121,22 +118,10 @@ class Given(Choosing):
 
 
 @dataclass(eq=False)
-class Sampled(Choosing):
-    """Takes tokens that are drawn."""
-
-    sampling: Sampling
-    chances: Random
-
-    def choose(self, slot: int, sight: Sight) -> int:
-        """Draw one."""
-        return draw(sight.logits_of(slot), self.sampling, self.chances.random())
-
-
-@dataclass(eq=False)
 class Forced(Row):
     """Takes the `forced_ids` of a segment, one at least, before another row goes on in the same slot."""
 
-    row: Greedy | Search
+    row: Row
     _attention: Attention | None = field(init=False, default=None)  # of the step
 
     def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
@@ -166,14 +151,14 @@ class Forced(Row):
 
 def new_row(decode: Decode, slot: int, eos_id: int) -> Row:
     """Make the row of a segment, which begins in a slot."""
-    row: Greedy | Search
+    row: Row
     wanted = decode.decoding
     if decode.slots > 1:
-        row = Search(decode, slot, eos_id)
+        row = plugins.needed(plugins.SEARCHES, "searches with no beam")(decode, slot, eos_id)
     elif decode.scored_ids:
         row = Given(decode, eos_id, iter(decode.scored_ids))
     elif wanted.sampling is not None:
-        row = Sampled(decode, eos_id, wanted.sampling, draws(wanted.sampling))
+        row = plugins.needed(plugins.DRAWS, "draws no tokens")(decode, eos_id, wanted.sampling)
     elif wanted.wants_log_probability or wanted.wants_attention:
         row = Detailed(decode, eos_id)
     else:

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from service.decode import Decode
-from service.engine.beam import Best
 from service.engine.isolation import run_halves, run_isolated
 from service.engine.micro_batches import micro_batches
 from service.engine.scheduler import Scheduler
-from service.engine.step import Asked, Copy, Edit, Force, Fork, Move, Step
+from service.engine.step import Asked, Best, Copy, Edit, Force, Fork, Move, Step
 from service.runtime.interfaces import Decoder, Encoder, Memory, RunSize
 
 Graph = Literal["encoder", "decoder", "search"]
@@ -54,7 +53,6 @@ class Runner:
         Args:
             encoder: of the same bundle; other runners may share it.
             decoder: likewise.
-            slots: how many.
             on_failure: told of each run that fails.
 
         Raises:
@@ -216,9 +214,6 @@ class Runner:
         """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound.
 
         Args:
-            run: does the work of some of them.
-            count: how many.
-            graph: its name.
             probe: runs the graph over what must not fail.
             failed: the error of the run over all of them, if that was tried.
         """

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from service.decode import Decode, DecodeStatus
-from service.engine.beam import Best
 from service.engine.rows import new_row
-from service.engine.step import Asked, Edit, Move, Row, Sight, Step
+from service.engine.step import Asked, Best, Edit, Move, Row, Sight, Step
 
 
 class Scheduler:
@@ -23,8 +22,6 @@ class Scheduler:
         """Make slots without segments.
 
         Args:
-            slots: how many.
-            eos_id: the end-of-sentence id.
             on_failure: told of an error that ends one segment, and no other.
         """
         self._slots = self.free = slots
@@ -47,7 +44,6 @@ class Scheduler:
         Args:
             tokens: the most probable one of each slot, None where the decoder failed on it; changed where another one
                 is chosen, or the choice fails.
-            sight: what else was computed.
 
         Returns:
             What the commit needs to know of the log-probabilities of slots.
@@ -65,13 +61,7 @@ class Scheduler:
         return asked
 
     def commit(self, tokens: list[int | None], best: Mapping[int, Best], now_s: float) -> Step:
-        """Append each active segment's next token, and end those that are complete, or failed: these have None.
-
-        Args:
-            tokens: of every slot.
-            best: what was asked for.
-            now_s: the time of the step.
-        """
+        """Append each active segment's next token, and end those that are complete, or failed: these have None."""
         step = Step(self.active, tokens, best, now_s)
         before = self.active.copy()  # a search takes further slots
         for slot, (row, token) in enumerate(zip(before, tokens, strict=True)):

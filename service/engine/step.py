@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.decode import Attention, Decode
-from service.engine.beam import Best
 
 
 class Sight(Protocol):
@@ -32,6 +31,22 @@ class Asked(NamedTuple):
 
     best: int
     ids: Sequence[int]
+
+
+class Best(NamedTuple):
+    """The best next tokens of one hypothesis, the best first.
+
+    Attributes:
+        ids: of the tokens.
+        log_probabilities: of each, behind what is there: natural logarithms.
+        asked: those of the tokens that were asked for.
+        attention: of the next token, whichever it is; None where it is not wanted.
+    """
+
+    ids: Sequence[int]
+    log_probabilities: Sequence[float]
+    asked: Sequence[float] = ()
+    attention: Attention | None = None
 
 
 class Copy(NamedTuple):
@@ -123,6 +138,9 @@ class Row(ABC):
         Returns:
             The row that is in the slot from now on.
         """
+
+    def begin_with(self, token: int, attention: Attention | None, step: Step) -> None:  # noqa: B027
+        """Append a token that counts for no score, where another row has forced it."""
 
     def move(self, source: int, target: int) -> None:  # noqa: B027
         """Note that what was in one of its slots is in another now."""

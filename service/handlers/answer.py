@@ -1,7 +1,7 @@
 """What a call answers, as protos: translations, errors in their place, models."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from google.protobuf.message import Message
 
@@ -10,18 +10,26 @@ from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
 from service.handlers.route import Route
-from service.registry.glossaries import StoredGlossary
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
 from service.text.detection import MOST_GUESSES, Guess
 from service.text.result import TextResult
 from service.text.text_quality import SegmentQuality
 
+
+class HasName(Protocol):
+    """What a list is ordered by."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
 # What is one message, whatever the size of what it answers.
 _Whole = TypeVar("_Whole", bound=Message)
-_Named = TypeVar("_Named", Manifest, StoredGlossary)
+_Named = TypeVar("_Named", bound="HasName")
 
-_FIELD_BYTES: Final = 8  # in front of a message that is a field of another
+FIELD_BYTES: Final = 8  # in front of a message that is a field of another
 _FINISH_REASON: Final = {
     FinishReason.EOS: pb.FINISH_REASON_EOS,
     FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
@@ -30,7 +38,7 @@ _FINISH_REASON: Final = {
 
 
 # More than a message of a stream holds besides the text of one translation: counts, names, the numbers of fields.
-_AROUND_BYTES: Final = 1_024
+AROUND_BYTES: Final = 1_024
 _AROUND_ALTERNATIVE_BYTES: Final = 48  # likewise, besides the text of each alternative
 _SEGMENT_QUALITY_BYTES: Final = 22  # at most, of each: two places of up to 2^28 characters, and an estimate
 _ALIGNMENT_BYTES: Final = 28  # at most, of each: four places of up to 2^28 characters, and a weight
@@ -51,32 +59,17 @@ def sendable(outcome: TextResult | DragomanError, max_bytes: int) -> TextResult 
     """Give what a stream answers for a text: an error where no message can hold its translation."""
     if isinstance(outcome, DragomanError):
         return outcome
-    size = len(outcome.text.encode()) + _AROUND_BYTES
+    size = len(outcome.text.encode()) + AROUND_BYTES
     size += sum(len(each.text.encode()) + _AROUND_ALTERNATIVE_BYTES for each in outcome.alternatives)
     size += len(outcome.alignments) * _ALIGNMENT_BYTES
     size += len(outcome.segment_qualities) * _SEGMENT_QUALITY_BYTES
-    size += sum(len(term.encode()) + _FIELD_BYTES for term in outcome.glossary_misses)
+    size += sum(len(term.encode()) + FIELD_BYTES for term in outcome.glossary_misses)
     return outcome if size <= max_bytes else _too_large(size, max_bytes)
-
-
-def in_messages(answers: Iterable[pb.BatchTranslation], max_bytes: int) -> Iterator[list[pb.BatchTranslation]]:
-    """Group answers, each of them :func:`sendable`, so that each group fits a message."""
-    group: list[pb.BatchTranslation] = []
-    used_bytes = _AROUND_BYTES
-    for answer in answers:
-        size = answer.ByteSize() + _FIELD_BYTES
-        if group and used_bytes + size > max_bytes:
-            yield group
-            group, used_bytes = [], _AROUND_BYTES
-        group.append(answer)
-        used_bytes += size
-    if group:
-        yield group
 
 
 def pieces(delta: str, max_bytes: int) -> Iterator[str]:
     """Cut a delta so that each piece fits a message."""
-    characters = (max_bytes - _AROUND_BYTES) // 4  # none takes more bytes
+    characters = (max_bytes - AROUND_BYTES) // 4  # none takes more bytes
     for start in range(0, len(delta), characters):
         yield delta[start : start + characters]
 
@@ -87,7 +80,6 @@ def translated(
     """Write the translation of one text, or the error in its place.
 
     Args:
-        outcome: what became of the text.
         route: by which it went; None: by none.
         detected: the language of the text; None: it was not detected.
     """
@@ -125,23 +117,6 @@ def translated(
     )
 
 
-def scored(outcome: TextResult | DragomanError, model: str) -> pb.TextScore:
-    """Write the score of one translation by a model, or the error in its place."""
-    if isinstance(outcome, DragomanError):
-        return pb.TextScore(model=model, text_error=to_text_error(outcome))
-    return pb.TextScore(
-        model=model,
-        log_probability=outcome.log_probability,
-        mean_log_probability=outcome.mean_log_probability,
-        tokens=[
-            pb.TokenScore(piece=piece, log_probability=log_probability)
-            for piece, log_probability in outcome.token_scores
-        ],
-        source_tokens=outcome.source_tokens,
-        target_tokens=outcome.target_tokens,
-    )
-
-
 def detections(rankings: Iterable[Sequence[Guess]], request_id: str) -> pb.DetectLanguageResponse:
     """Write in which languages texts are, the most probable ones of each."""
     return pb.DetectLanguageResponse(
@@ -160,25 +135,8 @@ def detections(rankings: Iterable[Sequence[Guess]], request_id: str) -> pb.Detec
 
 def listed(manifests: Iterable[Manifest], asked: pb.ListModelsRequest) -> pb.ListModelsResponse:
     """Write one page of the list of models, which are ordered by name."""
-    page, token = _page(manifests, asked)
-    return pb.ListModelsResponse(models=map(described, page), next_page_token=token)
-
-
-def listed_glossaries(
-    glossaries: Iterable[StoredGlossary], asked: pb.ListGlossariesRequest
-) -> pb.ListGlossariesResponse:
-    """Write one page of the list of glossaries, which are ordered by name."""
-    page, token = _page(glossaries, asked)
-    messages = [
-        pb.StoredGlossary(
-            name=glossary.name,
-            source_language_code=glossary.source_language,
-            target_language_code=glossary.target_language,
-            entries=glossary.entries,
-        )
-        for glossary in page
-    ]
-    return pb.ListGlossariesResponse(glossaries=messages, next_page_token=token)
+    shown, token = page(manifests, asked)
+    return pb.ListModelsResponse(models=map(described, shown), next_page_token=token)
 
 
 def described(manifest: Manifest) -> pb.Model:
@@ -199,14 +157,14 @@ def described(manifest: Manifest) -> pb.Model:
     )
 
 
-def _page(named: Iterable[_Named], asked: pb.ListModelsRequest | pb.ListGlossariesRequest) -> tuple[list[_Named], str]:
+def page(named: Iterable[_Named], asked: pb.ListModelsRequest | pb.ListGlossariesRequest) -> tuple[list[_Named], str]:
     """Give one page of a list that is ordered by name, and the token of the next; "" where there is none.
 
     The token is the name of the last one before that page: it stays good when others come and go.
     """
     rest = [each for each in named if each.name > asked.page_token]
-    page = rest[: asked.page_size or None]
-    return page, page[-1].name if len(page) < len(rest) else ""
+    shown = rest[: asked.page_size or None]
+    return shown, shown[-1].name if len(shown) < len(rest) else ""
 
 
 def _alternative(alternative: Alternative) -> pb.Alternative:

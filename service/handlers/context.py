@@ -4,8 +4,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from service.security.callers import Caller, Metadata
-from service.wire import Protocol
+from service.security.access import Caller
+from service.wire import Metadata, Protocol
 
 _SLACK_S = 0.05  # a client whose deadline passes cancels the call, at times before our own timer
 

@@ -1,11 +1,13 @@
-"""The methods of dragoman.v1.Translation, each with its handler and its messages."""
+"""The methods of dragoman.v1.Translation, each with its handler and its messages; plugins have some."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
 
 from dragoman.v1 import translation_pb2 as pb
+from service import plugins
 from service.handlers.translation import TranslationHandlers
 
 
@@ -31,15 +33,15 @@ _Handlers = TranslationHandlers
 
 TRANSLATE: Final = Method("TranslateText", _Handlers.translate, pb.TranslateTextRequest, pb.TranslateTextResponse)
 STREAM: Final = Method("StreamTranslateText", _Handlers.stream, pb.TranslateTextRequest, pb.StreamTranslateTextResponse)
-BATCH: Final = Method(
-    "BatchTranslateText", _Handlers.batch, pb.BatchTranslateTextRequest, pb.BatchTranslateTextResponse, is_fed=True
-)
-SCORE: Final = Method("ScoreText", _Handlers.score, pb.ScoreTextRequest, pb.ScoreTextResponse)
 DETECT: Final = Method("DetectLanguage", _Handlers.detect, pb.DetectLanguageRequest, pb.DetectLanguageResponse)
 LIST_MODELS: Final = Method("ListModels", _Handlers.list_models, pb.ListModelsRequest, pb.ListModelsResponse)
-LIST_GLOSSARIES: Final = Method(
-    "ListGlossaries", _Handlers.list_glossaries, pb.ListGlossariesRequest, pb.ListGlossariesResponse
-)
 
-UNARY: Final = (TRANSLATE, SCORE, DETECT, LIST_MODELS, LIST_GLOSSARIES)
-ALL: Final = (*UNARY, STREAM, BATCH)
+
+def all_methods() -> list[Method]:
+    """List all methods, those of plugins, too."""
+    return [TRANSLATE, STREAM, DETECT, LIST_MODELS, *plugins.load(plugins.METHODS)]
+
+
+def unary() -> list[Method]:
+    """List those of one message and one answer."""
+    return [each for each in all_methods() if not (each.is_fed or inspect.isasyncgenfunction(each.handle))]

@@ -4,11 +4,11 @@ import secrets
 from typing import Final
 
 from dragoman.v1 import translation_pb2 as pb
+from service import plugins
 from service.options import (
     DEFAULT_LENGTH_PENALTY,
     DEFAULT_TEMPERATURE,
     DEFAULT_TOP_P,
-    SCORING,
     SEED_BITS,
     Decoding,
     Priority,
@@ -18,7 +18,6 @@ from service.options import (
 )
 from service.registry.catalog import Choice
 from service.terms import Terms
-from service.text.pair import Pair
 from service.wire import HTML, XML
 
 _PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
@@ -38,8 +37,15 @@ def options_of(
 
     Args:
         beam_size: of each segment without terms.
+
+    Raises:
+        InvalidRequestError: no plugin searches or draws.
     """
     wanted = asked.options
+    if beam_size > 1:
+        plugins.needed(plugins.SEARCHES, "searches with no beam")
+    if sampling is not None:
+        plugins.needed(plugins.DRAWS, "draws no tokens")
     return RequestOptions(
         decoding=Decoding.of(
             beam_size=beam_size,
@@ -63,17 +69,6 @@ def options_of(
     )
 
 
-def scoring_options_of(asked: pb.ScoreTextRequest, chosen: Choice) -> RequestOptions:
-    """Give the options of a request for scores by a model."""
-    return RequestOptions(
-        decoding=SCORING,
-        priority=priority_of(asked),
-        source_language=chosen.source,
-        target_language=chosen.target,
-        mean_log_probability=True,
-    )
-
-
 def priority_of(asked: pb.TranslateTextRequest | pb.BatchTranslateTextConfig | pb.ScoreTextRequest) -> Priority:
     """Give the priority of a request: that of its method where it says none."""
     default = Priority.BULK if isinstance(asked, pb.BatchTranslateTextConfig) else Priority.INTERACTIVE
@@ -91,11 +86,6 @@ def sampling_of(options: pb.TranslateOptions) -> Sampling | None:
         top_k=asked.top_k,
         top_p=asked.top_p if asked.HasField("top_p") else DEFAULT_TOP_P,
     )
-
-
-def pairs_of(asked: pb.ScoreTextRequest) -> list[Pair]:
-    """Read the pairs of a request, each with its place in errors."""
-    return [Pair(pair.source_text, pair.target_text, f"pairs[{number}].") for number, pair in enumerate(asked.pairs)]
 
 
 def _xml_tags(tags: pb.XmlTags) -> XmlTags:

@@ -7,6 +7,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final
 
+from google.protobuf.message import Message
+
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.call import Call, Part
@@ -14,24 +16,22 @@ from service.calls.large_call import LargeCall
 from service.calls.leg import Leg
 from service.calls.spread import Spread
 from service.calls.text_worker import SMALL, Result, TextWorker
-from service.calls.window import Window
 from service.handlers import validation
 from service.handlers.answer import translated
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
+from service.handlers.glossaries import Glossaries
 from service.handlers.languages import Detection
-from service.handlers.options import pairs_of, priority_of
+from service.handlers.options import priority_of
 from service.handlers.route import Route, into_pivot
 from service.handlers.spoken import spoken_of
 from service.options import RequestOptions
 from service.registry.catalog import Catalog, ServedModel
-from service.registry.glossaries import Glossaries
 from service.registry.residency import Residency
 from service.settings import Settings
 from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess
-from service.text.pair import Pair
 
 _TAKES_CALLS: Final = attrgetter("takes_calls")
 _MOST_ROUTES: Final = 1_024  # that are kept; there are a few kinds of requests
@@ -76,6 +76,9 @@ class Planner:
 
     Args:
         memory: of the server; None: all models are in memory.
+
+    Attributes:
+        worker, metrics: that all calls share.
     """
 
     def __init__(
@@ -90,8 +93,8 @@ class Planner:
     ) -> None:
         self._gate = gate
         self._settings = settings
-        self._metrics = metrics
-        self._worker = worker
+        self.metrics = metrics
+        self.worker = worker
         self._glossaries = glossaries
         self._languages = languages
         self._memory = memory
@@ -99,8 +102,6 @@ class Planner:
         # Texts of so few characters are within every limit of their size, whatever is asked of them: 4 bytes each.
         limit_bytes = min(settings.max_text_bytes, validation.answerable_bytes(settings))
         self._small = SMALL if limit_bytes >= 4 * SMALL else 0
-        # No token is shorter than a byte: one stream without a beam does not fill the queue of an idle engine.
-        self._window = Window(settings.max_contents, settings.queue_source_tokens)
 
     async def translation(
         self,
@@ -142,52 +143,32 @@ class Planner:
             leg.pipeline.intake.admission.precheck(leg.options, text_bytes)
         is_simple = not plan.languages and plan.parts[0].leg.then is None
         if is_simple and is_small:
-            return plan, Call(plan.parts, self._worker, self._metrics, record)
-        return plan, LargeCall(plan.parts, self._worker, self._metrics, record, refused=plan.refused)
+            return plan, Call(plan.parts, self.worker, self.metrics, record)
+        return plan, LargeCall(plan.parts, self.worker, self.metrics, record, refused=plan.refused)
 
-    async def batch(
-        self, request: pb.BatchTranslateTextRequest, context: CallContext, record: CallStats, held: ExitStack
-    ) -> tuple[Route, LargeCall]:
-        """Make the route and the call of texts that come one after the other, and are answered so.
+    async def one_route(
+        self,
+        choose: Callable[[Catalog], Route],
+        request: Message,
+        context: CallContext,
+        record: CallStats,
+        held: ExitStack,
+        *,
+        all_or_nothing: bool = False,
+    ) -> tuple[Route, list[Part]]:
+        """Choose one route for all texts of a call, and hold its models in memory; gives the one part of the call, too.
 
         Args:
-            request: the first message of the call.
+            choose: chooses it among the models, and raises where the request is wrong.
             held: keeps the models until it is closed.
+            all_or_nothing: whether a text that cannot be translated ends the call.
 
         Raises:
             DragomanError: the request is refused.
         """
-
-        def choose(catalog: Catalog) -> list[Route]:
-            return [validation.batch_route(request, catalog, self._settings, self._glossaries)]
-
-        _, [route] = await self._in_memory(choose, request.ByteSize(), context, held)
+        _, [route] = await self._in_memory(lambda catalog: [choose(catalog)], request.ByteSize(), context, held)
         record.model = route.path
-        parts = [Part(leg_over(route, context))]
-        return route, LargeCall(parts, self._worker, self._metrics, record, window=self._window)
-
-    async def scoring(
-        self, request: pb.ScoreTextRequest, context: CallContext, record: CallStats, held: ExitStack
-    ) -> tuple[Call, list[Pair]]:
-        """Make the call that scores pairs, and read these.
-
-        Args:
-            held: keeps the model until it is closed.
-
-        Raises:
-            DragomanError: the request is refused.
-        """
-        record.texts = len(request.pairs)
-
-        def choose(catalog: Catalog) -> list[Route]:
-            return [validation.scoring_route(request, catalog, self._settings)]
-
-        _, [route] = await self._in_memory(choose, request.ByteSize(), context, held)
-        record.model = route.path
-        leg, pairs = leg_over(route, context, all_or_nothing=request.all_or_nothing), pairs_of(request)
-        leg.pipeline.intake.admission.precheck(leg.options, sum([pair.text_bytes for pair in pairs]))
-        kind = Call if sum([pair.characters for pair in pairs]) <= SMALL else LargeCall
-        return kind([Part(leg)], self._worker, self._metrics, record), pairs
+        return route, [Part(leg_over(route, context, all_or_nothing=all_or_nothing))]
 
     async def _new_plan(
         self, request: pb.TranslateTextRequest, context: CallContext, held: ExitStack, *, wants_deltas: bool

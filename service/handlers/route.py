@@ -25,11 +25,6 @@ class Route:
         return self.chosen.model
 
     @cached_property
-    def first(self) -> ServedModel:
-        """What reads the texts."""
-        return self.chosen.first
-
-    @cached_property
     def models(self) -> tuple[ServedModel, ...]:
         """All models, in the order of the texts' way."""
         return self.chosen.models

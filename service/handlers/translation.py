@@ -1,7 +1,7 @@
 """The methods of dragoman.v1.Translation: validate, let in, await, answer."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from typing import NoReturn
@@ -13,23 +13,21 @@ from service.calls.limits import bad_texts, refuse_any
 from service.calls.text_worker import Result, TextWorker
 from service.failures import told
 from service.handlers import validation
-from service.handlers.answer import detections, listed, listed_glossaries, pieces, scored, sendable, whole
-from service.handlers.batch import Batch
+from service.handlers.answer import detections, listed, pieces, sendable, whole
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
-from service.handlers.inbox import Inbox
+from service.handlers.glossaries import Glossaries, glossaries_of
 from service.handlers.languages import Detection
 from service.handlers.planning import Planner
 from service.handlers.untranslated import says_target, texts_of
-from service.registry.glossaries import Glossaries
 from service.registry.residency import Residency
-from service.security.callers import Caller, Callers, Metadata
+from service.security.access import Caller, Callers
 from service.security.hosts import host_of_peer
 from service.settings import Settings
 from service.telemetry.access_log import AccessLog, CallStats
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess
-from service.wire import Protocol
+from service.wire import Metadata, Protocol
 
 
 class TranslationHandlers:
@@ -37,7 +35,14 @@ class TranslationHandlers:
 
     A transport identifies the caller by the headers, then reads the request, calls one of them and sends what it gives,
     with `delivery.deliver` where that is several messages. Each raises a DragomanError that names the request; a call
-    is counted and written down at its end, however that comes.
+    is counted and written down at its end, however that comes. Plugins have further ones, see `methods`, which use the
+    attributes.
+
+    Attributes:
+        gate: lets calls in.
+        settings: of the server.
+        glossaries: that are stored.
+        planner: makes calls.
     """
 
     def __init__(
@@ -45,7 +50,7 @@ class TranslationHandlers:
         gate: Gate,
         settings: Settings,
         metrics: Metrics,
-        callers: Callers,
+        callers: Callers | None = None,
         access_log: AccessLog | None = None,
         glossaries: Glossaries | None = None,
         memory: Residency | None = None,
@@ -53,19 +58,19 @@ class TranslationHandlers:
         """Make handlers that take calls when the gate is open.
 
         Args:
-            callers: who they are, and how much they may.
+            callers: who may call, and how much; None: everyone.
             access_log: told of each call at its end; None: nobody is.
             glossaries: that are stored; None: there are none.
             memory: of the models; None: all of them are in memory.
         """
-        self._gate = gate
-        self._settings = settings
-        self._glossaries = glossaries or Glossaries()
+        self.gate = gate
+        self.settings = settings
+        self.glossaries = glossaries or glossaries_of()
         self._callers = callers
         self._access_log = access_log or AccessLog(metrics)
         worker = TextWorker(settings)
         self._languages = Detection(settings, metrics, worker)
-        self._planner = Planner(gate, settings, metrics, worker, self._glossaries, self._languages, memory)
+        self.planner = Planner(gate, settings, metrics, worker, self.glossaries, self._languages, memory)
 
     async def load_detection(self) -> None:
         """Read what languages are detected with; a call that needs it before waits for it."""
@@ -85,25 +90,23 @@ class TranslationHandlers:
         Raises:
             UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over, and written down.
         """
+        if self._callers is None:
+            return Caller(host_of_peer(peer))
         try:
-            return self._callers.identify(peer, metadata)
+            return self._callers.identify(metadata)
         except UnauthenticatedError as error:
             record = CallStats(method, protocol, caller=host_of_peer(peer), code=error.code, reason=error.reason)
-            _name(record, request_id)
+            name_call(record, request_id)
             error.request_id = request_id
             self._access_log.refused(error)
             self._access_log.ended(record, metadata, at_headers=True)
             raise
 
-    def knows(self, peer: str, metadata: Metadata) -> bool:
-        """Tell whether :meth:`identify` would find a caller, and write nothing down.
-
-        Args:
-            peer: where the call comes from, as gRPC writes it.
-            metadata: what came with it, keys in lower case.
-        """
+    def knows(self, metadata: Metadata) -> bool:
+        """Tell whether :meth:`identify` would find a caller, and write nothing down."""
         try:
-            self._callers.identify(peer, metadata)
+            if self._callers is not None:
+                self._callers.identify(metadata)
         except UnauthenticatedError:
             return False
         return True
@@ -114,8 +117,8 @@ class TranslationHandlers:
         Raises:
             DragomanError: the error; or, first of all, what every call is refused with now.
         """
-        with self._opened(method, context):
-            self._gate.catalog()
+        with self.opened(method, context):
+            self.gate.catalog()
             raise error
         raise AssertionError("the error was raised")
 
@@ -128,16 +131,16 @@ class TranslationHandlers:
             or_return: for protocols whose clients expect each text back, see `untranslated.py`: one that is in the
                 target language already is its own translation, and the error of any other is that of the call.
         """
-        with self._opened("TranslateText", context, request.request_id) as record, ExitStack() as held:
+        with self.opened("TranslateText", context, request.request_id) as record, ExitStack() as held:
             if or_return and says_target(request):
                 texts = self._untranslated(request, record)
                 return pb.TranslateTextResponse(translations=texts, request_id=record.request_id)
-            plan, call = await self._planner.translation(request, context, record, held)
-            async with self._gate.limited(context), call:
+            plan, call = await self.planner.translation(request, context, record, held)
+            async with self.gate.limited(context), call:
                 await call.add(request.contents)
                 results = await call.done()
             translated = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)
-            answer = whole(translated, self._settings.max_answer_bytes)
+            answer = whole(translated, self.settings.max_answer_bytes)
             if or_return:
                 record.failed_texts = 0  # none has an error of its own in the answer
                 texts = texts_of(request, answer)
@@ -148,9 +151,9 @@ class TranslationHandlers:
         self, request: pb.TranslateTextRequest, context: CallContext
     ) -> AsyncGenerator[pb.StreamTranslateTextResponse, None]:
         """Translate all texts and yield the text as it is decoded."""
-        with self._opened("StreamTranslateText", context, request.request_id) as record, ExitStack() as held:
-            plan, call = await self._planner.translation(request, context, record, held, wants_deltas=True)
-            async with self._gate.limited(context), call:
+        with self.opened("StreamTranslateText", context, request.request_id) as record, ExitStack() as held:
+            plan, call = await self.planner.translation(request, context, record, held, wants_deltas=True)
+            async with self.gate.limited(context), call:
                 await call.add(request.contents)
                 unanswered = set(range(call.count))
                 moved = unanswered.copy()
@@ -170,78 +173,30 @@ class TranslationHandlers:
                         return
                     moved = await call.moved()
 
-    async def batch(
-        self, requests: AsyncIterator[pb.BatchTranslateTextRequest], context: CallContext
-    ) -> AsyncGenerator[pb.BatchTranslateTextResponse, None]:
-        """Translate texts while more of them come, and answer each when it is finished, or in their order.
-
-        Args:
-            requests: first the config, then texts; raises a DragomanError for an invalid message.
-        """
-        inbox = Inbox(requests)
-        with self._opened("BatchTranslateText", context) as record, self._gate.closing(inbox.close):
-            self._gate.catalog()
-            async with self._gate.limited(context):
-                first = await inbox.next() or pb.BatchTranslateTextRequest()
-            _name(record, first.config.request_id)
-            with ExitStack() as held:
-                route, call = await self._planner.batch(first, context, record, held)
-                record.admitted = True
-                async with self._gate.limited(context), call:
-                    await context.accept()
-                    batch = Batch(inbox, call, route, record, self._settings, in_order=first.config.in_order)
-                    async with batch.reading():
-                        while (ready := await batch.ready()) is not None:
-                            for answers in await batch.answers(ready):
-                                yield batch.message(answers)
-                                batch.answered(answers)
-
-    async def score(self, request: pb.ScoreTextRequest, context: CallContext) -> pb.ScoreTextResponse:
-        """Score all pairs and answer once."""
-        with self._opened("ScoreText", context, request.request_id) as record:
-            with ExitStack() as held:
-                call, pairs = await self._planner.scoring(request, context, record, held)
-                async with self._gate.limited(context), call:
-                    await call.add_pairs(pairs)
-                    results = await call.done()
-            scores = [scored(result, record.model) for result in results.values()]
-            answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)
-            return whole(answer, self._settings.max_answer_bytes)
-
     async def detect(self, request: pb.DetectLanguageRequest, context: CallContext) -> pb.DetectLanguageResponse:
         """Say in which languages texts may be."""
-        with self._opened("DetectLanguage", context, request.request_id) as record:
-            self._gate.catalog()
+        with self.opened("DetectLanguage", context, request.request_id) as record:
+            self.gate.catalog()
             record.texts = len(request.contents)
-            validation.check_detection(request, self._settings)
+            validation.check_detection(request, self.settings)
             record.admitted = True
             return detections(await self.rankings(request, context), record.request_id)
 
     async def rankings(self, request: pb.DetectLanguageRequest, context: CallContext) -> list[list[Guess]]:
         """Say in which languages texts of a call that runs may be, the likeliest first."""
-        async with self._gate.limited(context):
-            return await self._languages.ranked(request, context.caller.name, self._gate.catalog())
+        async with self.gate.limited(context):
+            return await self._languages.ranked(request, context.caller.name, self.gate.catalog())
 
     async def list_models(self, request: pb.ListModelsRequest, context: CallContext) -> pb.ListModelsResponse:
         """List the models and their limits."""
-        with self._opened("ListModels", context) as record:
-            catalog = self._gate.catalog()
+        with self.opened("ListModels", context) as record:
+            catalog = self.gate.catalog()
             validation.check_page(request)
             record.admitted = True
             return listed((model.manifest for model in catalog), request)
 
-    async def list_glossaries(
-        self, request: pb.ListGlossariesRequest, context: CallContext
-    ) -> pb.ListGlossariesResponse:
-        """List the stored glossaries."""
-        with self._opened("ListGlossaries", context) as record:
-            self._gate.catalog()
-            validation.check_page(request)
-            record.admitted = True
-            return listed_glossaries(self._glossaries, request)
-
     @contextmanager
-    def _opened(self, method: str, context: CallContext, request_id: str = "") -> Iterator[CallStats]:
+    def opened(self, method: str, context: CallContext, request_id: str = "") -> Iterator[CallStats]:
         """Begin a call, and turn every end of it into one error, one count, one duration and one line of the log.
 
         Args:
@@ -256,11 +211,11 @@ class TranslationHandlers:
         record = CallStats(method, context.protocol, caller=context.caller.name)
         for name in (context.request_id, request_id):
             if name:
-                _name(record, name)
+                name_call(record, name)
         failure: DragomanError | None = None
         try:
-            with self._gate.counting():
-                if context.caller.entry is None:  # no key, no quota
+            with self.gate.counting():
+                if self._callers is None:  # no key, no quota
                     yield record
                 else:
                     with self._callers.visit(context.caller):
@@ -285,22 +240,22 @@ class TranslationHandlers:
 
     def _untranslated(self, request: pb.TranslateTextRequest, record: CallStats) -> list[pb.TranslatedText]:
         """Give back the texts of a call that is open, within the limits of any call."""
-        self._gate.catalog()
+        self.gate.catalog()
         record.texts = len(request.contents)
-        validation.check_texts(request, self._settings, one_answer=True)
-        refuse_any(list(bad_texts(enumerate(request.contents), self._settings).values()))
+        validation.check_texts(request, self.settings, one_answer=True)
+        refuse_any(list(bad_texts(enumerate(request.contents), self.settings).values()))
         record.admitted = True
         return [pb.TranslatedText(translated_text=text) for text in request.contents]
 
     def _new_pieces(self, call: Call, number: int) -> Iterator[str]:
         """Yield all of a text that is settled and was not yet sent, in pieces that fit a message."""
         while delta := call.delta(number):
-            yield from pieces(delta, self._settings.max_answer_bytes)
+            yield from pieces(delta, self.settings.max_answer_bytes)
 
     async def _streamed(self, call: Call, number: int, record: CallStats, all_or_nothing: bool) -> Result:
         """Give the translation of a text that is finished, or its error; raises that where all or nothing is wanted."""
         [made] = (await call.results([number])).values()
-        result = sendable(made, self._settings.max_answer_bytes)
+        result = sendable(made, self.settings.max_answer_bytes)
         if isinstance(result, DragomanError):
             if all_or_nothing:
                 raise result
@@ -308,7 +263,7 @@ class TranslationHandlers:
         return result
 
 
-def _name(record: CallStats, request_id: str) -> None:
+def name_call(record: CallStats, request_id: str) -> None:
     """Call it as the caller does, if that is a name."""
     if validation.is_request_id(request_id):
         record.request_id = request_id

@@ -42,7 +42,6 @@ def or_itself(translated: pb.TranslatedText, text: str, target: str) -> pb.Trans
     """Give the translation of a text: the text itself where it was found to be in the target language already.
 
     Args:
-        translated: what became of it.
         target: the language that is wanted; "": that of the model.
 
     Raises:

@@ -5,24 +5,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dragoman import language
-from dragoman.errors import FieldViolation, InvalidRequestError, UnknownLanguagePairError
+from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, raise_if_any
-from service.handlers.asked_terms import bad_terms, terms_of
-from service.handlers.options import options_of, sampling_of, scoring_options_of
+from service.handlers.glossaries import Glossaries
+from service.handlers.options import options_of, sampling_of
 from service.handlers.route import Route
 from service.handlers.spoken import spoken_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog, Choice, ServedModel
-from service.registry.glossaries import Glossaries
 from service.settings import Settings
 from service.text.translator import Translator
 from service.wire import HTML, TAGGED, XML
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _PRIORITIES: Final = frozenset(pb.Priority.values())
-# Of an answer, for each byte of a target text: a token has some 4 bytes, and its score 20 besides its piece.
-_SCORE_BYTES: Final = 8
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
 _MOST_XML_TAGS: Final = 100  # of each kind
 # A translation into a script of three bytes a character has about three times the bytes of its Latin source.
@@ -55,20 +52,6 @@ def translation_route(
     return route(request, source, catalog, settings, glossaries, violations=violations)
 
 
-def batch_route(
-    request: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings, glossaries: Glossaries
-) -> Route:
-    """Check the first message of a batch, and work out its route; raises as :func:`route`."""
-    if not request.HasField("config"):
-        raise invalid([FieldViolation("config", "must be set in the first message")])
-    if request.contents:
-        rule = "must be empty in the first message, which holds the config"
-        raise invalid([FieldViolation("contents", rule)])
-    source, undetected = _undetected(request.config, catalog)
-    violations = [FieldViolation(f"config.{field}", description) for field, description in undetected]
-    return route(request.config, source, catalog, settings, glossaries, violations=violations, prefix="config.")
-
-
 def route(
     asked: _Asked,
     source: str,
@@ -93,7 +76,7 @@ def route(
         UnknownLanguagePairError: no model translates between the given languages.
         UnknownGlossaryError: no stored glossary has a given name.
     """
-    chosen, bad = _choose(asked, source, catalog, violations, prefix)
+    chosen, bad = choose(asked, source, catalog, violations, prefix)
     options, sampling = asked.options, sampling_of(asked.options)
     max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
     if translator is None and chosen.model.pipeline is not None:
@@ -105,7 +88,7 @@ def route(
         *_xml_tags(asked),
         *(bad_sampling(sampling, "options.sampling.") if sampling else ()),
         *(bad_prefix(options.target_prefix, translator, max_target_tokens, "options.") if translator else ()),
-        *bad_terms(options, chosen),
+        *glossaries.bad_terms(options, chosen),
     ]
     raise_if_any(bad + _prefixed(prefix, found))
     return Route(
@@ -117,29 +100,9 @@ def route(
             beam_size=options.beam_size or max(1 if sampling else settings.beam_size, options.alternatives),
             sampling=sampling,
             prefix_ids=translator.prefix_ids(options.target_prefix) if translator else (),
-            terms=terms_of(options, chosen, glossaries, prefix),
+            terms=glossaries.terms_of(options, chosen, prefix),
         ),
     )
-
-
-def scoring_route(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settings) -> Route:
-    """Check a request for scores, and work out its route. Whether a pair can be scored shows later.
-
-    Raises:
-        UnknownModelError: no model has the given name.
-        UnknownLanguagePairError: no model translates between the given languages by itself.
-    """
-    source, undetected = _undetected(request, catalog)
-    chosen, bad = _choose(request, source, catalog, [*_pairs(request.pairs, settings), *undetected])
-    raise_if_any(bad)
-    target = request.target_language_code
-    if chosen.pivot is not None:
-        raise UnknownLanguagePairError(
-            f"no model translates from {source!r} to {target!r} by itself, and a translation over a third language has "
-            "no score",
-            metadata={"source_language_code": source, "target_language_code": target, "model": ""},
-        )
-    return Route(chosen, scoring_options_of(request, chosen))
 
 
 def check_texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> None:
@@ -164,13 +127,13 @@ def check_undetected(
         source: one of the languages from which it can be translated.
         one_answer: whether all translations are to fit one message.
     """
-    _, violations = _choose(request, source, catalog, _texts(request, settings, one_answer=one_answer))
+    _, violations = choose(request, source, catalog, _texts(request, settings, one_answer=one_answer))
     raise_if_any(violations)
 
 
 def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> None:
     """Check a request for the languages of texts."""
-    raise_if_any([*_count(request.contents, settings), *_mime_type(request), *_request_id(request)])
+    raise_if_any([*bad_count(request.contents, settings), *_mime_type(request), *_request_id(request)])
 
 
 def answerable_bytes(settings: Settings, alternatives: int = MAX_BEAM_SIZE, alignments: int = _ALIGNMENT_TEXTS) -> int:
@@ -181,14 +144,6 @@ def answerable_bytes(settings: Settings, alternatives: int = MAX_BEAM_SIZE, alig
         alignments: texts as large as it that take the room of its alignments.
     """
     return settings.max_answer_bytes // (_TIMES_ITS_SOURCE * (1 + alternatives + alignments))
-
-
-def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
-    """Check a further message of a batch."""
-    violations = []
-    if request.HasField("config"):
-        violations.append(FieldViolation("config", "must be set in the first message only"))
-    raise_if_any([*violations, *_count(request.contents, settings)])
 
 
 def check_page(request: pb.ListModelsRequest | pb.ListGlossariesRequest) -> None:
@@ -202,7 +157,7 @@ def is_request_id(text: str) -> bool:
     return _REQUEST_ID.fullmatch(text) is not None
 
 
-def _choose(
+def choose(
     asked: _Asked | pb.ScoreTextRequest,
     source: str,
     catalog: Catalog,
@@ -228,20 +183,8 @@ def _prefixed(prefix: str, violations: Iterable[FieldViolation]) -> list[FieldVi
     return [FieldViolation(prefix + field, description) for field, description in violations]
 
 
-def _pairs(pairs: Sequence[pb.TextPair], settings: Settings) -> Iterator[FieldViolation]:
-    """Refuse pairs whose scores would hardly fit one message."""
-    if not 1 <= len(pairs) <= settings.max_contents:
-        yield FieldViolation("pairs", f"must hold 1 to {settings.max_contents} pairs, holds {len(pairs)}")
-    limit_bytes = settings.max_answer_bytes // _SCORE_BYTES
-    if (size := sum(len(pair.target_text.encode()) for pair in pairs)) > limit_bytes:
-        yield FieldViolation(
-            "pairs",
-            f"must have target texts of at most {limit_bytes} bytes together, has {size}: the answer is one message of "
-            f"at most {settings.max_answer_bytes} bytes",
-        )
-
-
-def _count(contents: Sequence[str], settings: Settings) -> list[FieldViolation]:
+def bad_count(contents: Sequence[str], settings: Settings) -> list[FieldViolation]:
+    """Refuse no texts, and too many."""
     if 1 <= len(contents) <= settings.max_contents:
         return []
     return [FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {len(contents)}")]
@@ -249,7 +192,7 @@ def _count(contents: Sequence[str], settings: Settings) -> list[FieldViolation]:
 
 def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> list[FieldViolation]:
     """Refuse too many texts, and what could be translated and then not be sent; too large texts do not count."""
-    contents, options, violations = request.contents, request.options, _count(request.contents, settings)
+    contents, options, violations = request.contents, request.options, bad_count(request.contents, settings)
     alternatives = min(options.alternatives, MAX_BEAM_SIZE)  # more is an error by itself
     alignments = _ALIGNMENT_TEXTS if options.alignments else 0
     limit_bytes = answerable_bytes(settings, alternatives, alignments)
@@ -267,7 +210,7 @@ def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: 
     return violations
 
 
-def _undetected(
+def undetected(
     asked: pb.BatchTranslateTextConfig | pb.ScoreTextRequest, catalog: Catalog
 ) -> tuple[str, list[FieldViolation]]:
     """Give the source language of a call that detects none, and refuse the wish for that."""

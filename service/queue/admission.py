@@ -52,7 +52,6 @@ class Admission:
         """Begin with nothing known.
 
         Args:
-            waiting: the queue.
             is_saturated: tells whether the engine has all that it can take; under the lock.
         """
         self._limits = limits
@@ -89,7 +88,6 @@ class Admission:
         """Refuse a request that has no prospects, by the size of its texts alone, before any work on them.
 
         Args:
-            options: of the request.
             text_bytes: of its texts, in UTF-8.
 
         Raises:

@@ -81,7 +81,6 @@ def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float |
     tokens.
 
     Args:
-        room: for the request.
         per_second: gives the source tokens that leave a second, None where that is not known.
 
     Raises:
@@ -130,7 +129,6 @@ def check_deadline(estimate: WaitEstimate, remaining_s: float) -> None:
     """Refuse a request that would most probably be late.
 
     Args:
-        estimate: of the request.
         remaining_s: until its deadline.
 
     Raises:
@@ -156,9 +154,7 @@ def _has_share(room: Room, field: int, limit: int) -> bool:
     """Tell whether a request is within its client's own share, and there are shares left.
 
     Args:
-        room: for the request.
         field: of the loads: 0 for source tokens, 1 for bytes.
-        limit: of the queue.
     """
     share, own = share_of(limit), room.own[field]
     # If its client has nothing waiting, whatever is more comes later, as earlier portions leave.

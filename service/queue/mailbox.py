@@ -174,7 +174,6 @@ class Mailbox:
         """Take the decodes whose turn it is, for an engine thread.
 
         Args:
-            worker: the one that takes.
             room: slots that it has room for.
             wait: block until there is a decode for it.
             demand: slots that it wants to fill before anyone behind it fills one; of what is beyond, it leaves the

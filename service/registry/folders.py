@@ -4,11 +4,11 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.errors import BundleError
 from service import plugins
-from service.registry.glossaries import Glossaries
 from service.registry.health import Health
 from service.registry.loading import FAILED, LOADED
 from service.registry.models import ModelRegistry
@@ -17,10 +17,20 @@ from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
 
+class Followed(Protocol):
+    """Other files that are read with the models: the glossaries."""
+
+    def start(self) -> None:
+        """Read all; raises SettingsError where they are not there."""
+
+    def refresh(self, *, everything: bool = False) -> None:
+        """Read what is new or has changed, or everything; for any thread, one at a time."""
+
+
 class ModelFolders:
     """Serves what lies in the folders at the start, and the glossaries; lives on the event loop."""
 
-    def __init__(self, settings: Settings, metrics: Metrics, memory: Residency, glossaries: Glossaries) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics, memory: Residency, glossaries: Followed) -> None:
         self._settings = settings
         self._metrics = metrics
         self._memory = memory
@@ -74,7 +84,7 @@ def folders_of(
     settings: Settings,
     metrics: Metrics,
     memory: Residency,
-    glossaries: Glossaries,
+    glossaries: Followed,
     registry: ModelRegistry,
     health: Health,
 ) -> ModelFolders:

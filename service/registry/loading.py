@@ -8,11 +8,12 @@ import structlog
 
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, DragomanError
+from service import plugins
 from service.engine.engine import Engine
 from service.engine.graphs import Graphs
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.registry import allocator, self_check
+from service.registry import allocator
 from service.registry.capacity import run_threads_of, slots_of
 from service.registry.catalog import Pipeline, ServedModel
 from service.registry.model_cost import Cost, anonymous_bytes
@@ -37,7 +38,7 @@ def load(
     *,
     take: Callable[[Bundle], Graphs | None] = lambda bundle: None,
 ) -> ServedModel:
-    """Load a bundle, check that it decodes each sentence in its own way, and start its engine; takes seconds.
+    """Load a bundle, have plugins check that it decodes as it should, and start its engine; takes seconds.
 
     Args:
         bundle: whose hashes were checked.
@@ -70,7 +71,8 @@ def load(
         graphs=take(bundle),
     )
     try:
-        self_check.check(engine, bundle.manifest, tokenizer.vocabulary_sizes[0])
+        for check in plugins.load(plugins.CHECKS):
+            check(engine, bundle.manifest, tokenizer.vocabulary_sizes[0])
         allocator.give_back()  # the weights as they were before onnxruntime laid them out
         engine.start()
     except BaseException:

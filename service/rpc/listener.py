@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any, Final
 
 import grpc.aio
@@ -10,11 +9,9 @@ import structlog
 
 from dragoman.address import Address
 from service import plugins
-from service.security import addresses, api_keys, tls
+from service.security import addresses
+from service.security.access import Access
 from service.security.addresses import bound
-from service.security.api_keys import KeyStore
-from service.security.callers import Callers
-from service.security.watched_files import ReloadableFiles
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
@@ -38,28 +35,14 @@ _log = structlog.get_logger()
 
 
 class Listener:
-    """The gRPC server of some settings; needs a running event loop.
+    """The gRPC server of some settings; needs a running event loop."""
 
-    Args:
-        add_services: adds them to the server of gRPC.
-
-    Attributes:
-        callers: who they are.
-        certificates: of the server, the newest ones; None where calls come in plain text.
-        asks_for_keys: whether each caller needs a key, or a certificate.
-
-    Raises:
-        SettingsError: a certificate, a key or the file of API keys cannot be used.
-    """
-
-    def __init__(self, settings: Settings, metrics: Metrics, add_services: Callable[[Any], None]) -> None:
+    def __init__(
+        self, settings: Settings, metrics: Metrics, access: Access, add_services: Callable[[Any], None]
+    ) -> None:
         self._settings = settings
         self._metrics = metrics
-        self.certificates = tls.certificates(settings, metrics)
-        self._keys = _keys(settings, metrics)
-        keys = self._keys
-        self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
-        self.asks_for_keys = keys is not None or bool(settings.tls_client_ca)
+        self._access = access
         self._add_services = add_services
 
     @asynccontextmanager
@@ -77,10 +60,9 @@ class Listener:
             _log.info(f"listening on {address._replace(port=port)}")
             for guarded in plugins.load(plugins.GUARDS):
                 await open_.enter_async_context(guarded(port, self._settings, self._metrics, _STOP_GRACE_S))
-            addresses.warn(address, has_tls=self.certificates is not None, asks_for_keys=self.asks_for_keys)
-            for files in (self.certificates, self._keys):
-                if files is not None:
-                    await open_.enter_async_context(files.watched())
+            _, certificates, asks_for_keys, watched = self._access
+            addresses.warn(address, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
+            await open_.enter_async_context(watched())
             yield
 
     def _make_server(self, address: Address) -> tuple[Any, int]:
@@ -90,20 +72,9 @@ class Listener:
                 free.close()
         server = grpc.aio.server(options=_options(self._settings))
         self._add_services(server)
-        return server, self._add_port(server, str(address))
-
-    def _add_port(self, server: Any, address: str) -> int:
-        if self.certificates is None:
-            return int(server.add_insecure_port(address))
-        credentials = tls.credentials(self.certificates, mutual=bool(self._settings.tls_client_ca))
-        return int(server.add_secure_port(address, credentials))
-
-
-def _keys(settings: Settings, metrics: Metrics) -> ReloadableFiles[KeyStore] | None:
-    if not settings.api_keys:
-        return None
-    path = Path(settings.api_keys)
-    return ReloadableFiles("api_keys", [path], lambda contents: api_keys.parse(contents[0], str(path)), metrics)
+        if self._access.certificates is None:
+            return server, int(server.add_insecure_port(str(address)))
+        return server, int(server.add_secure_port(str(address), self._access.certificates.for_grpc()))
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:

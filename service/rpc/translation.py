@@ -7,7 +7,7 @@ import grpc.aio
 from google.protobuf.descriptor import FileDescriptor
 
 from dragoman.v1 import translation_pb2 as pb
-from service.handlers.methods import ALL
+from service.handlers.methods import all_methods
 from service.handlers.translation import TranslationHandlers
 from service.rpc.methods import Methods
 from service.wire import SERVICE, Protocol
@@ -33,6 +33,6 @@ class Translation:
                 method.answer,
                 many=method.is_fed,
             )
-            for method in ALL
+            for method in all_methods()
         }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))

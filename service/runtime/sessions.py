@@ -61,7 +61,6 @@ def open_session(
     Args:
         content: of an ONNX file.
         file: its name, for messages.
-        weights: that lie in a file of their own.
         run_threads: cores that one run uses, of a CPU; what comes out is the same, bit for bit.
         packed: bring the weights into the order in which a processor reads them fastest; else they stay mapped, and
             the file may not change. Of a CPU.

@@ -54,12 +54,7 @@ class RowState:
     """
 
     def __init__(self, rows: int, start_id: int) -> None:
-        """Make rows without segments.
-
-        Args:
-            rows: how many.
-            start_id: from which every translation begins.
-        """
+        """Make rows without segments."""
         self._start_id = start_id
         self.ids = np.full(rows, start_id, np.int64)
         self.next_ids = self.ids.copy()

@@ -3,7 +3,6 @@
 import math
 import secrets
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -20,7 +19,6 @@ from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
 
 LogRequests = Literal["all", "errors", "none"]
-Metadata = Iterable[tuple[str, str | bytes]]
 
 # The line of one call is made by hand, with a template: at a thousand calls a second a general renderer takes a core's
 # twentieth. docs/observability.md says what each field means.
@@ -146,7 +144,7 @@ class CallStats:
 class Tracer(Protocol):
     """A maker of spans."""
 
-    def trace(self, record: CallStats, metadata: Metadata) -> str:
+    def trace(self, record: CallStats, metadata: wire.Metadata) -> str:
         """Make the spans of a call that has ended; gives the id under which they are found, "" if they are not kept."""
 
     def close(self) -> None:
@@ -180,7 +178,7 @@ class AccessLog:
         """Count a call that was not let in."""
         self._refusals(error.reason).inc()
 
-    def ended(self, record: CallStats, metadata: Metadata = (), *, at_headers: bool = False) -> None:
+    def ended(self, record: CallStats, metadata: wire.Metadata = (), *, at_headers: bool = False) -> None:
         """Enter the end of a call: one count, one duration, one line of the log.
 
         Args:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.tokenizer import Tokenizer
+from service import plugins
 from service.decode import Attention
 from service.rewriting import Rewriting
 from service.text.alignment import Alignment, Side
@@ -34,8 +35,10 @@ class Attended(NamedTuple):
         return self._replace(target=Side(rewriting.text, spans))
 
     def alignment(self) -> Alignment:
-        """Align the words."""
-        return Alignment(self.weights, self.source, self.target)
+        """Align the words; raises InvalidRequestError where no plugin can do that."""
+        make = plugins.needed(plugins.ALIGNMENTS, "aligns no words")
+        alignment: Alignment = make(self.weights, self.source, self.target)
+        return alignment
 
 
 class SegmentText(NamedTuple):

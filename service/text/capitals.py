@@ -21,8 +21,8 @@ def in_small_letters(text: str, language: str) -> str:
     """
     letters = _LETTER.findall(text)
     small = text.lower()
-    # A Turkish dotted I becomes two characters, and letters without case are no capitals.
-    if len(letters) < _FEWEST_LETTERS or len(small) != len(text) or not all(map(str.isupper, letters)):
+    # A Turkish dotted I becomes two characters, ẞ would come back as SS, and letters without case are no capitals.
+    if len(letters) < _FEWEST_LETTERS or small.upper() != text or not all(map(str.isupper, letters)):
         return ""
     first = text.index(letters[0])
     small = small[:first] + letters[0] + small[first + 1 :]

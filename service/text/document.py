@@ -16,7 +16,7 @@ from service.decode import Attention, Decode, FinishReason, worst
 from service.failures import told
 from service.segment import Segment
 from service.text.alignment import Alignment, Link
-from service.text.alternatives import Alternatives, Choice
+from service.text.alternatives import Alternatives, Choice, new_alternatives
 from service.text.capitals import in_capitals
 from service.text.part import Part
 from service.text.result import TextResult, TokenScore
@@ -81,7 +81,7 @@ class Document:
         self._unknown_id = unknown_id
         self._wants_log_probability = wants_log_probability
         self._wanted = alternatives
-        self._alternatives = Alternatives(alternatives) if alternatives else None
+        self._alternatives = new_alternatives(alternatives) if alternatives else None
         self._term_segments = 0
         self._misses: dict[str, None] = {}
         self._wants_alignments = alignments

@@ -18,7 +18,6 @@ from service.text import markup, segmentation
 from service.text.attended import SegmentText
 from service.text.capitals import in_small_letters
 from service.text.document import Document
-from service.text.pair import CHARACTERS_PER_TOKEN, Pair, scored_part
 from service.text.part import Part
 from service.text.piece import Piece, Tags
 from service.text.text_quality import Estimator, TextQuality, without
@@ -45,13 +44,20 @@ class Limits(NamedTuple):
         return cls(settings.max_target_factor, settings.max_target_offset, settings.stop_repetition)
 
 
+# The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
+CHARACTERS_PER_TOKEN: Final = 16
 _FRAMES: Final = 1_024  # pairs of languages whose marks are kept
 _DEFAULT_LIMITS: Final = Limits()
 _DEFAULT_OPTIONS: Final = RequestOptions()
 
 
 class Translator:
-    """Makes documents for one model."""
+    """Makes documents for one model.
+
+    Attributes:
+        manifest, tokenizer: of the model.
+        frame: gives what stands around each segment, by the source and target languages.
+    """
 
     def __init__(
         self,
@@ -63,10 +69,10 @@ class Translator:
     ) -> None:
         """Make the translator of a model; no segment may take more slots than these."""
         self._slots = slots
-        self._manifest = manifest
-        self._tokenizer = tokenizer
+        self.manifest = manifest
+        self.tokenizer = tokenizer
         self._limits = limits
-        self._frame = lru_cache(_FRAMES)(partial(Frame.of, manifest.languages, manifest))
+        self.frame = lru_cache(_FRAMES)(partial(Frame.of, manifest.languages, manifest))
 
     def open(
         self,
@@ -88,14 +94,14 @@ class Translator:
         if options.quality_estimate and self._estimator.needs_log_probability:
             decoding = decoding._replace(wants_log_probability=True)
         options = options._replace(decoding=decoding)
-        frame = self._frame(options.source_language, options.target_language)
-        most_tokens = self._manifest.max_source_tokens - frame.tokens
-        encode = lru_cache(1)(self._tokenizer.encode)  # of each piece it is asked whether it fits, and then for its ids
+        frame = self.frame(options.source_language, options.target_language)
+        most_tokens = self.manifest.max_source_tokens - frame.tokens
+        encode = lru_cache(1)(self.tokenizer.encode)  # of each piece it is asked whether it fits, and then for its ids
 
         def fits(piece: str) -> bool:
             return len(piece) <= most_tokens * CHARACTERS_PER_TOKEN and len(encode(piece)) <= most_tokens
 
-        language = options.source_language or self._manifest.languages.source("") or ""  # "" where nobody knows
+        language = options.source_language or self.manifest.languages.source("") or ""  # "" where nobody knows
         planner = None if options.terms is None else self._planner(options.terms, options.prefix_ids)
         split = partial(segmentation.split, language=language, fits=fits)
         if planner is not None:
@@ -109,10 +115,10 @@ class Translator:
             pieces = split(text)
         return Document(
             self._parts(pieces, encode, planner, frame, options, on_progress, field, language),
-            self._tokenizer,
+            self.tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
-            unknown_id=self._manifest.unknown_id,
+            unknown_id=self.manifest.unknown_id,
             wants_log_probability=options.mean_log_probability,
             alternatives=options.alternatives,
             alignments=options.alignments,
@@ -131,34 +137,14 @@ class Translator:
         document.read_all()
         return document
 
-    def open_pair(
-        self,
-        pair: Pair,
-        options: RequestOptions = _DEFAULT_OPTIONS,
-        on_progress: OnProgress = lambda segment: None,
-    ) -> Document:
-        """Make a document of a text whose translation is given, to be scored; it has not been read.
-
-        Its result has the scores of the tokens. Reading it raises InvalidRequestError where it cannot be scored.
-        """
-        frame = self._frame(options.source_language, options.target_language)
-        return Document(
-            scored_part(pair, self._manifest, self._tokenizer, frame, options, on_progress),
-            self._tokenizer,
-            text_bytes=pair.text_bytes,
-            characters=pair.characters,
-            unknown_id=self._manifest.unknown_id,
-            wants_log_probability=True,
-        )
-
     def prefix_ids(self, target_prefix: str) -> tuple[int, ...]:
         """Give the ids of what a translation is to begin with."""
-        return tuple(self._tokenizer.encode_target(target_prefix)) if target_prefix else ()
+        return tuple(self.tokenizer.encode_target(target_prefix)) if target_prefix else ()
 
     def is_writable(self, target_prefix: str) -> bool:
         """Tell whether the model has pieces for a prefix, so that it reads the same in a translation."""
         # A translation has no blanks at its ends.
-        return self._tokenizer.decode(self.prefix_ids(target_prefix)) == target_prefix == target_prefix.strip()
+        return self.tokenizer.decode(self.prefix_ids(target_prefix)) == target_prefix == target_prefix.strip()
 
     def _parts(
         self,
@@ -187,7 +173,7 @@ class Translator:
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
                 decoding = _of_segment(options.decoding, number, aligned=aligned) if changed else options.decoding
-                most_tokens = self._manifest.max_source_tokens - frame.tokens
+                most_tokens = self.manifest.max_source_tokens - frame.tokens
                 if len(ids) > most_tokens:
                     raise _uncuttable(field, len(ids), most_tokens)
                 decode = self._decode(text, ids, frame, decoding, options.max_target_tokens, prefix_ids, plan)
@@ -203,16 +189,16 @@ class Translator:
 
     @cached_property
     def _estimator(self) -> Estimator:
-        estimator: Estimator = plugins.needed(plugins.QUALITY, "estimates no quality")(self._manifest.quality)
+        estimator: Estimator = plugins.needed(plugins.QUALITY, "estimates no quality")(self.manifest.quality)
         return estimator
 
     def _quality(self, source_language: str, options: RequestOptions) -> TextQuality:
-        target_language = options.target_language or self._manifest.languages.target("") or ""
+        target_language = options.target_language or self.manifest.languages.target("") or ""
         return TextQuality(self._estimator, source_language, target_language)
 
     def _planner(self, terms: Terms, prefix_ids: tuple[int, ...]) -> TermPlanner:
-        prefix = self._tokenizer.decode(prefix_ids)
-        return terms.planner(self._manifest.stand_ins, self._tokenizer, prefix, forces=self._slots > 1)
+        prefix = self.tokenizer.decode(prefix_ids)
+        return terms.planner(self.manifest.stand_ins, self.tokenizer, prefix, forces=self._slots > 1)
 
     def _decode(
         self,
@@ -230,7 +216,7 @@ class Translator:
         if constraints is not None:
             given += constraints.tokens
             decoding = decoding.with_terms(self._slots)
-        longest = self._manifest.max_target_tokens
+        longest = self.manifest.max_target_tokens
         limit = target_limit(len(source_ids), longest, self._limits.factor, self._limits.offset)
         limit = min(limit + given, longest)  # what is given takes nothing of what is allowed
         return Decode(

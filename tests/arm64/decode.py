@@ -13,8 +13,8 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from dragoman.bundle import Bundle, target_limit
+from plugins.offline.engine import OfflineEngine
 from service.decode import Decode
-from service.engine.offline import OfflineEngine
 from service.runtime.saturation import LARGEST_SUM
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import Client
-from service.security import api_keys
+from plugins.access import api_keys
 from tests.e2e.relay import Relay
 from tests.http2 import PREFACE
 from tests.server_process import PATIENCE_S, ServerProcess

@@ -7,8 +7,8 @@ import pytest
 
 from dragoman import Client, InvalidRequestError, UnknownLanguagePairError
 from dragoman.bundle import Bundle
+from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import translate_offline
-from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
 from service.text.translator import Translator
 from tests.e2e.bundles import copy_bundle

@@ -9,6 +9,7 @@ from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError, to_status
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
+from plugins.terms.glossaries import Glossaries
 from service.decode import FinishReason
 from service.handlers import validation
 from service.handlers.spoken import spoken_of
@@ -16,7 +17,6 @@ from service.options import RequestOptions, XmlTags
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
-from service.registry.glossaries import Glossaries
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator

@@ -5,8 +5,8 @@ import pytest
 
 from model.inspection.attention_maps import attention_maps
 from plugins import gpu
+from plugins.offline.engine import OfflineEngine
 from service.decode import Decode
-from service.engine.offline import OfflineEngine
 from service.options import Decoding
 from tests import synthetic, synthetic_model
 from tests.synthetic import Synthetic

@@ -8,8 +8,8 @@ from transformers import PreTrainedModel
 
 from dragoman.bundle import Bundle
 from dragoman.framing import Frame
+from plugins.offline.engine import OfflineEngine
 from service.decode import Decode, FinishReason
-from service.engine.offline import OfflineEngine
 from service.options import Decoding
 from tests import hugging_face, hugging_face_files
 from tests.imported import imported

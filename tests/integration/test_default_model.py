@@ -18,11 +18,11 @@ from export.write import export_bundle
 from model.checkpoint import load_checkpoint
 from model.corpus import Corpus, read_corpus
 from model.layout import PARITY, WEIGHTS
+from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import score_offline
+from plugins.scoring.pair import Pair
 from service.decode import Decode, FinishReason
-from service.engine.offline import OfflineEngine
 from service.options import SCORING, Decoding, RequestOptions
-from service.text.pair import Pair
 from service.text.result import TextResult
 from service.text.translator import Translator
 from tests import plain_pytorch

@@ -17,11 +17,11 @@ from dragoman.errors import DeadlineExceededError, InternalError
 from dragoman.tokenizer import Tokenizer
 from plugins import gpu
 from plugins.gpu.device import DeviceEncoder, DeviceStep
+from plugins.offline.engine import OfflineEngine, drive
 from service.constraints import Constraints, Term
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine.engine import Engine
 from service.engine.graphs import Graphs, open_graphs
-from service.engine.offline import OfflineEngine, drive
 from service.engine.runner import Runner
 from service.options import SCORING, Decoding, Sampling
 from service.queue.mailbox import Mailbox

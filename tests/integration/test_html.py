@@ -7,8 +7,8 @@ from turbohtml import TokenType, tokenize
 
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
+from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import translate_offline
-from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
 from service.text.translator import Translator
 

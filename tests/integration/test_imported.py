@@ -6,8 +6,8 @@ import pytest
 
 from dragoman.bundle import Bundle
 from dragoman.framing import Frame
+from plugins.offline.engine import OfflineEngine
 from service.decode import Decode, FinishReason
-from service.engine.offline import OfflineEngine
 from tests import hugging_face, hugging_face_files
 from tests.imported import imported
 

@@ -8,8 +8,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from dragoman.bundle import Bundle
+from plugins.offline.engine import OfflineEngine
 from service.decode import Decode
-from service.engine.offline import OfflineEngine
 from service.options import Decoding
 from service.runtime.sessions import open_session
 from service.settings import DEFAULT_MODELS

@@ -8,8 +8,8 @@ import torch
 
 from model.data import pad
 from model.transformer import Transformer
+from plugins.offline.engine import OfflineEngine
 from service.decode import Decode, FinishReason
-from service.engine.offline import OfflineEngine
 from service.options import SCORING, Decoding
 from tests import synthetic, synthetic_model
 from tests.synthetic import Synthetic

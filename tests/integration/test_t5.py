@@ -16,11 +16,11 @@ from model.corpus import Corpus, read_corpus
 from model.importing.run import import_folder
 from model.layout import languages
 from plugins import gpu
+from plugins.offline.engine import OfflineEngine
+from plugins.self_check.check import check
 from service.decode import Decode
 from service.engine.engine import Engine
-from service.engine.offline import OfflineEngine
 from service.queue.mailbox import Mailbox
-from service.registry.self_check import check
 from service.telemetry.metrics import Metrics
 from tests import hugging_face
 

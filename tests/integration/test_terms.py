@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from dragoman.bundle import Bundle, target_limit
+from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import translate_offline
 from plugins.terms.terms import Terms
 from service.constraints import Constraints
 from service.decode import Decode, FinishReason
-from service.engine.offline import OfflineEngine
 from service.options import Decoding, RequestOptions
 from service.text.translator import Translator
 

@@ -31,8 +31,8 @@ from export.weights import WeightsFile
 from export.write import Target, manifest_of, scale_and_calibrate, write_bundle
 from model.corpus import read_corpus
 from model.importing.run import import_folder
+from plugins.offline.engine import OfflineEngine
 from service.decode import Decode
-from service.engine.offline import OfflineEngine
 from tests import marian_bin, marian_npz
 from tests.hugging_face_files import train as train_pieces
 

@@ -8,7 +8,8 @@ import pytest
 
 from bench.cli import main
 from bench.tags import Case, lexicon, links, rows
-from service.text.alignment import Alignment, Side
+from plugins.alignment.alignment import Alignment
+from service.text.alignment import Side
 from tests.server_process import BUNDLE
 
 PAIRS = Path(__file__).parents[2] / "data" / "en-de.tsv"

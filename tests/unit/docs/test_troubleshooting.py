@@ -16,7 +16,6 @@ from service.handlers.gate import Gate, too_late
 from service.handlers.translation import TranslationHandlers
 from service.registry.folders import one_name
 from service.rpc.translation import Translation
-from service.security.callers import Callers
 from service.settings import Settings, SettingsError, load
 from service.telemetry.metrics import Metrics
 from tests.grpc_server import grpc_server
@@ -73,7 +72,7 @@ def test_the_client_alone(monkeypatch, capsys) -> None:
 
 async def test_loading_and_draining() -> None:
     gate, metrics = Gate(), Metrics()
-    handlers = TranslationHandlers(gate, Settings(), metrics, Callers(metrics))
+    handlers = TranslationHandlers(gate, Settings(), metrics)
     service = Translation(handlers, Settings().max_request_bytes)
     async with grpc_server(service.add_to) as address, AsyncClient(address, retries=0) as client:
         with pytest.raises(LoadingError) as loading:

@@ -14,12 +14,12 @@ def test_a_function_of_the_client_needs_no_server(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_function_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
-    assert load("service.commands.api_key:api_key")(["alice"]) == EXIT_OK
+    assert load("plugins.access.command:api_key")(["alice"]) == EXIT_OK
     assert capsys.readouterr().out.startswith("alice = ")
 
 
 def test_without_the_server_its_name_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, SERVER, None)
     with pytest.raises(ModuleNotFoundError) as missing:
-        load("service.commands.api_key:api_key")
+        load("plugins.access.command:api_key")
     assert missing.value.name == SERVER

@@ -11,7 +11,8 @@ from export.teacher import Teacher
 from model.corpus import Corpus
 from model.inspection.attention_maps import attention_maps
 from model.transformer import Transformer
-from service.text.alignment import Alignment, Side, words
+from plugins.alignment.alignment import Alignment, words
+from service.text.alignment import Side
 from tests.plain_pytorch import parameters_of
 from tests.unit.export.written import taught
 

@@ -19,7 +19,6 @@ from service.handlers.translation import TranslationHandlers
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.rpc.translation import Translation
-from service.security.callers import Callers
 from service.settings import Settings
 from service.telemetry.access_log import AccessLog
 from service.telemetry.metrics import Metrics
@@ -93,7 +92,7 @@ async def closed_played(server_settings: Settings) -> PlayedEngine:
     mailbox.bind(asyncio.get_running_loop())
     records = Records()
     access_log = AccessLog(metrics, tracer=records)
-    handlers = TranslationHandlers(gate, server_settings, metrics, Callers(metrics), access_log)
+    handlers = TranslationHandlers(gate, server_settings, metrics, access_log=access_log)
     return PlayedEngine(handlers, gate, mailbox, metrics, records)
 
 

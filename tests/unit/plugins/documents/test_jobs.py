@@ -23,10 +23,10 @@ from plugins.documents.folder import SharedFolder
 from plugins.documents.jobs import DocumentJob, DocumentJobs
 from plugins.documents.process import DocumentProcess
 from service.handlers.context import CallContext
-from service.security.api_keys import KeyEntry
-from service.security.callers import Caller
+from service.security.access import Caller
 from service.wire import Protocol
 from tests.unit.dragoman.documents import made
+from tests.unit.plugins.http.keyed import KEY, keyed
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, until
 
 # A document that takes seconds to read.
@@ -153,8 +153,10 @@ async def test_a_server_that_ends_takes_no_document(jobs: DocumentJobs, played: 
         await jobs.begin(asked(), context())
 
 
-async def test_a_call_is_let_in_before_its_document_is_read(jobs: DocumentJobs, played: PlayedEngine) -> None:
-    caller = Caller("alice", KeyEntry(sha256="0" * 64, requests_per_s=0.01, burst=1))
+async def test_a_call_is_let_in_before_its_document_is_read(played: PlayedEngine) -> None:
+    handlers = keyed(played, requests_per_s=0.01, burst=1)
+    jobs = DocumentJobs(Documents(handlers, played.gate, played.metrics, 1024), handlers)
+    caller = handlers.identify("BatchTranslateText", "ipv4:192.0.2.7:1", [("x-api-key", KEY)])
     slow = CallContext(caller, time.monotonic() + 100, protocol=Protocol.DEEPL)
     first = await jobs.begin(asked(), slow)
     with pytest.raises(RateLimitedError):

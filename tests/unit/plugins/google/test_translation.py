@@ -10,14 +10,14 @@ import pytest
 
 from dragoman import DeadlineExceededError, InvalidRequestError, LoadingError, UnauthenticatedError
 from dragoman.errors import from_rpc_error
+from plugins.access import api_keys
+from plugins.access.api_keys import KeyStore
+from plugins.access.callers import KeyHolders
 from plugins.google.translation import GoogleTranslation
 from plugins.google.v3 import translation_service_pb2 as google
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.rpc import methods
-from service.security import api_keys
-from service.security.api_keys import KeyStore
-from service.security.callers import Callers
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from tests.grpc_server import grpc_server
@@ -122,7 +122,7 @@ async def test_a_server_that_loads_says_so(serve, closed_played: PlayedEngine, n
 @pytest.mark.parametrize("name", COUNTED)
 async def test_a_key_is_asked_for_before_any_message(serve, name: str) -> None:
     metrics, keys = Metrics(), KeyStore({"alice": api_keys.entry_of("key")})
-    handlers = TranslationHandlers(Gate(), Settings(), metrics, Callers(metrics, lambda: keys))
+    handlers = TranslationHandlers(Gate(), Settings(), metrics, KeyHolders(metrics, lambda: keys))
     channel = await serve(handlers)
     for metadata in ((), (("x-goog-api-key", "wrong"),)):
         silent = channel.stream_unary(SERVICE + name)(timeout=PATIENCE_S, metadata=metadata)

@@ -9,8 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from turbohtml import TokenType, parse_fragment, tokenize
 
+from plugins.alignment.alignment import Alignment
 from plugins.markup.html import Block, parse
-from service.text.alignment import Alignment, Side
+from service.text.alignment import Side
 from service.text.markup import protect
 from service.text.piece import Piece
 from service.text.segmentation import split

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.alignment.alignment import Alignment
 from plugins.markup.inline_tags import TaggedText
 from plugins.markup.mark import InlineTag, partners
-from service.text.alignment import Alignment, Side
+from service.text.alignment import Side
 
 TEXTS = st.text(st.sampled_from('Tom ann12 .,("<&\xa0你\u0301'), max_size=30)
 

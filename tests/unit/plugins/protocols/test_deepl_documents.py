@@ -15,7 +15,7 @@ from plugins.protocols.deepl_documents import DeepLDocuments
 from plugins.protocols.libretranslate_files import LibreTranslateFiles
 from plugins.protocols.parameter_calls import ParameterCalls
 from service.handlers.context import CallContext
-from service.security.callers import Caller
+from service.security.access import Caller
 from service.wire import Protocol
 from tests.unit.plugins.http.asgi import call
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine

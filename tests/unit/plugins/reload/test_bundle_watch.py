@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.file_identity import FileIdentity
 from plugins.reload.bundle_watch import Snapshot, changed, look, taken_up
-from service.registry.file_identity import FileIdentity
 
 PATHS = [Path("models") / name for name in "abc"]
 

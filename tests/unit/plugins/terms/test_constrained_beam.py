@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.beam.beam import Beam
 from plugins.terms.constrained_beam import ConstrainedBeam
 from service.constraints import Constraints, Form, Term
 from service.decode import FinishReason
-from service.engine.beam import Beam, Best
+from service.engine.step import Best
+from tests.unit.plugins.beam.test_beam import EOS, best_of, log_probabilities
 from tests.unit.plugins.terms.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
-from tests.unit.service.engine.test_beam import EOS, best_of, log_probabilities
 
 seeds = st.integers(0, 10_000)
 

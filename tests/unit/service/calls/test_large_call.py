@@ -9,8 +9,9 @@ import pytest
 
 from dragoman import DrainingError, QueueFullError
 from dragoman.errors import TextFailedError
+from plugins.batch.call import FedCall
+from plugins.batch.window import Window
 from service.calls.large_call import LargeCall
-from service.calls.window import Window
 from service.decode import Decode, FinishReason
 from service.options import RequestOptions
 from service.queue.admission import Reservation
@@ -32,8 +33,8 @@ FAILED = TextFailedError("the engine fails on this text")
 WIDE = Window(WINDOW, 1_000_000)
 
 
-def streaming(intake: Intake, window: Window = WIDE, **options) -> LargeCall:
-    return call_of(LargeCall, intake, window=window, **options)
+def streaming(intake: Intake, window: Window = WIDE, **options) -> FedCall:
+    return call_of(FedCall, intake, window=window, **options)
 
 
 async def queued_at_each_step(mailbox: Mailbox, task: asyncio.Task) -> list[int]:

@@ -11,14 +11,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.errors import DeadlineExceededError, InternalError, TextFailedError
+from plugins.beam.beam import Beam
+from plugins.beam.search import Search
+from plugins.sampling import sampling
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.engine import batch, rows
+from service.engine import batch
 from service.engine.batch import DecodeBatch
-from service.engine.beam import Beam
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import Graphs
 from service.engine.runner import Runner
-from service.engine.search import Search
 from service.options import Decoding, Priority, Sampling
 from service.queue.fair_queue import BULK_SHARE
 from service.queue.mailbox import Mailbox
@@ -507,7 +508,7 @@ def test_a_source_that_no_slot_has_room_for_ends_alone(
     [
         ((Search, "__init__"), Decoding(beam_size=2)),
         ((Beam, "advance"), Decoding(beam_size=2)),
-        ((rows, "draw"), Decoding(sampling=Sampling(seed=1))),
+        ((sampling, "draw"), Decoding(sampling=Sampling(seed=1))),
     ],
     ids=["admission", "beam", "draw"],
 )

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from plugins.sampling.sampling import Sampled, draw, draws
 from service.decode import Decode, FinishReason
 from service.engine.repetition import FEWEST_TOKENS
-from service.engine.rows import Given, Greedy, Sampled
-from service.engine.sampling import draw, draws
+from service.engine.rows import Given, Greedy
 from service.engine.step import Step
 from service.options import SCORING, Decoding, Sampling
 from tests.unit.service.engine.test_scheduler import Seen
@@ -61,7 +61,7 @@ def test_at_the_limit_it_is_the_limit_that_counts() -> None:
 def test_draws_go_on_from_one_token_to_the_next() -> None:
     sampling, logits = Sampling(3, temperature=2.0), np.arange(9.0) % 4
     decode, chances = Decode([2], 9, decoding=Decoding.of(sampling=sampling)), draws(sampling)
-    row = Sampled(decode, EOS, sampling, draws(sampling))
+    row = Sampled(decode, EOS, sampling)
     expected = [draw(logits, sampling, chances.random()) for _ in range(20)]
     assert [row.ask(0, 5, Seen({0: logits}))[0] for _ in range(20)] == expected
     assert len(set(expected)) > 3

@@ -10,12 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, mu
 from numpy.typing import NDArray
 
 from dragoman.errors import DeadlineExceededError, InternalError
+from plugins.sampling.sampling import draw, draws
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.engine.beam import Best
 from service.engine.repetition import FEWEST_TOKENS
-from service.engine.sampling import draw, draws
 from service.engine.scheduler import Scheduler, end_early
-from service.engine.step import Asked, Edit, Force, Move, Step
+from service.engine.step import Asked, Best, Edit, Force, Move, Step
 from service.options import SCORING, Decoding, Sampling
 
 EOS = 2

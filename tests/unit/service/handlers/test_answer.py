@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, InternalError, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
+from plugins.batch.answers import in_messages
 from service.decode import FinishReason
-from service.handlers.answer import in_messages, listed, pieces, sendable, translated, whole
+from service.handlers.answer import listed, pieces, sendable, translated, whole
 from service.handlers.route import Route
 from service.handlers.validation import check_page
 from service.options import Decoding, RequestOptions, Sampling

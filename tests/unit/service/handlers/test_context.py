@@ -3,7 +3,7 @@ import time
 import pytest
 
 from service.handlers.context import CallContext
-from service.security.callers import Caller
+from service.security.access import Caller
 
 
 @pytest.mark.parametrize(("left_s", "late"), [(None, False), (600.0, False), (0.0, True), (-5.0, True)])

@@ -9,7 +9,7 @@ from dragoman.errors import DeadlineExceededError, DragomanError, DrainingError,
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate, too_late
 from service.registry.catalog import Catalog
-from service.security.callers import Caller
+from service.security.access import Caller
 
 PATIENCE_S = 60.0
 

@@ -17,10 +17,12 @@ from dragoman.errors import (
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
+from plugins.batch.method import batch
+from plugins.scoring.method import score
 from service.handlers.context import CallContext
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
-from service.security.callers import Caller
+from service.security.access import Caller
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
 from tests.unit.service.played_engine import PlayedEngine
@@ -269,12 +271,12 @@ async def test_methods_that_detect_nothing_say_so(engine: PlayedEngine) -> None:
     for source in ("auto", ""):
         asked = {"source_language_code": source, "target_language_code": "en"}
         with pytest.raises(InvalidRequestError) as refused:
-            [message async for message in engine.handlers.batch(requests(**asked), CONTEXT)]
+            [message async for message in batch(engine.handlers, requests(**asked), CONTEXT)]
         assert refused.value.violations == [("config.source_language_code", rule)]
         with pytest.raises(InvalidRequestError) as refused:
-            await engine.handlers.score(pb.ScoreTextRequest(pairs=[pb.TextPair()], **asked), CONTEXT)
+            await score(engine.handlers, pb.ScoreTextRequest(pairs=[pb.TextPair()], **asked), CONTEXT)
         assert refused.value.violations == [("source_language_code", rule)]
-    answers = [message async for message in engine.handlers.batch(requests(target_language_code="ja"), CONTEXT)]
+    answers = [message async for message in batch(engine.handlers, requests(target_language_code="ja"), CONTEXT)]
     assert [each.translation.model for message in answers for each in message.translations] == ["many"]
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from dragoman.v1 import translation_pb2 as pb
-from service.handlers.options import options_of, priority_of, scoring_options_of
+from service.handlers.options import options_of, priority_of
 from service.handlers.route import into_pivot
-from service.options import SCORING, Decoding, Priority, RequestOptions, Sampling, XmlTags
+from service.options import Decoding, Priority, RequestOptions, Sampling, XmlTags
 from service.registry.catalog import Choice
 
 CHOSEN = Choice(None, "en-GB", "de")  # its model is no matter of the options
@@ -103,14 +103,3 @@ def test_a_priority_that_is_not_asked_for_is_that_of_the_method(message: type) -
         pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE,
         pb.PRIORITY_BULK: Priority.BULK,
     }
-
-
-def test_scores_have_their_mean() -> None:
-    asked = pb.ScoreTextRequest(priority=pb.PRIORITY_BULK)
-    assert scoring_options_of(asked, CHOSEN) == RequestOptions(
-        decoding=SCORING,
-        priority=Priority.BULK,
-        source_language="en-GB",
-        target_language="de",
-        mean_log_probability=True,
-    )

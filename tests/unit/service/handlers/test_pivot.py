@@ -10,10 +10,11 @@ from dragoman.errors import InternalError, InvalidRequestError, UnknownLanguageP
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
+from plugins.batch.method import batch
 from service.decode import FinishReason, Hypothesis
 from service.handlers.context import CallContext
 from service.registry.catalog import Catalog, Pipeline, ServedModel
-from service.security.callers import Caller
+from service.security.access import Caller
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
 from tests.unit.service.played_engine import PlayedEngine
@@ -126,7 +127,7 @@ async def test_a_batch_of_more_texts_than_its_window_holds(engine: PlayedEngine,
             yield pb.BatchTranslateTextRequest(contents=texts[first : first + 500])
 
     answers = []
-    async for message in engine.handlers.batch(requests(), CONTEXT):
+    async for message in batch(engine.handlers, requests(), CONTEXT):
         answers += message.translations
     numbers = [answer.content_index for answer in answers]
     assert sorted(numbers) == list(range(len(texts)))

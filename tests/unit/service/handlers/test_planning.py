@@ -9,7 +9,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.options import RequestOptions
 from service.queue.admission import Admission
-from service.security.callers import Caller
+from service.security.access import Caller
 from service.wire import HTML, XML
 from tests.unit.service.played_engine import PlayedEngine, until
 

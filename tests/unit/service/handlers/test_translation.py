@@ -20,15 +20,19 @@ from dragoman.errors import (
     UnknownModelError,
 )
 from dragoman.v1 import translation_pb2 as pb
+from plugins.access import api_keys
+from plugins.access.api_keys import KeyStore
+from plugins.access.callers import KeyHolders
+from plugins.batch.method import batch
 from service.handlers.context import CallContext
 from service.handlers.delivery import deliver
+from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.registry.catalog import Catalog
-from service.security import api_keys
-from service.security.api_keys import KeyStore
-from service.security.callers import Caller, Callers
+from service.security.access import Caller
 from service.settings import Settings
 from service.telemetry.access_log import AccessLog
+from service.telemetry.metrics import Metrics
 from tests.unit.service.played_engine import PlayedEngine, until
 
 
@@ -86,7 +90,7 @@ async def test_batch_takes_messages_and_yields_answers(engine) -> None:
 
     texts = ["tom", "Good tom", " "]
     requests = config_and(*texts, in_order=True, request_id="mine")
-    answers = [message async for message in engine.handlers.batch(requests, context_of(accept=accept))]
+    answers = [message async for message in batch(engine.handlers, requests, context_of(accept=accept))]
     assert accepted.is_set()
     translations = [answer for message in answers for answer in message.translations]
     assert [(each.content_index, each.translation.translated_text) for each in translations] == [*enumerate(texts)]
@@ -112,7 +116,7 @@ async def test_an_error_names_its_request_and_nobody_elses(played, method) -> No
                 async for _ in played.handlers.stream(request_of("tom", request_id=request_id), context_of()):
                     pass
             else:
-                async for _ in played.handlers.batch(config_and("tom", request_id=request_id), context_of()):
+                async for _ in batch(played.handlers, config_and("tom", request_id=request_id), context_of()):
                     pass
         except DragomanError as error:
             ended.append(error)
@@ -194,7 +198,7 @@ async def test_the_deadline_and_the_end_of_the_server_end_a_call_that_is_sending
     texts = request_of(" ", "tom")
     with pytest.raises(DeadlineExceededError):
         await deliver(played.handlers.stream(texts, context_of(deadline_s=time.monotonic() + 0.05)), never)
-    abandoned = asyncio.create_task(deliver(played.handlers.batch(config_and(" ", "tom"), context_of()), never))
+    abandoned = asyncio.create_task(deliver(batch(played.handlers, config_and(" ", "tom"), context_of()), never))
     await until(lambda: played.mailbox.queued_segments == 1)
     played.gate.abandon(InternalError("failed"))
     with pytest.raises(InternalError, match="failed"):
@@ -220,7 +224,7 @@ async def test_closing_answers_what_has_come_and_says_how_far_that_is(engine) ->
             yield message
         await more.wait()
 
-    messages = engine.handlers.batch(requests(), context_of())
+    messages = batch(engine.handlers, requests(), context_of())
     first = await anext(messages)
     assert first.translations[0].translation.translated_text == "tom"
     engine.gate.close()
@@ -236,14 +240,37 @@ async def test_a_bad_message_of_a_batch_ends_it(engine) -> None:
         raise InvalidRequestError("broken")
 
     with pytest.raises(InvalidRequestError, match="broken"):
-        await anext(engine.handlers.batch(requests(), context_of()))
+        await anext(batch(engine.handlers, requests(), context_of()))
 
 
 def with_keys(played: PlayedEngine, **limits) -> TranslationHandlers:
     ring = KeyStore({"bob": api_keys.entry_of("key", **limits)})
-    callers = Callers(played.metrics, lambda: ring)
+    callers = KeyHolders(played.metrics, lambda: ring)
     access_log = AccessLog(played.metrics, tracer=played.records)
     return TranslationHandlers(played.gate, Settings(), played.metrics, callers, access_log)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.7:40001", True),
+        ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.8:40000", False),
+        ("ipv6:%5B::1%5D:40000", "ipv6:%5B::1%5D:40001", True),
+        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8:1::1%5D:40000", False),
+        # One host of IPv6 has a network of 64 bits to call from.
+        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8::2%5D:40000", True),
+        ("unix:", "unix:", True),
+    ],
+)
+def test_without_keys_the_port_does_not_tell_callers_apart_but_the_host_does(first, second, same) -> None:
+    handlers = TranslationHandlers(Gate(), Settings(), Metrics())
+    assert (handlers.identify("TranslateText", first, []) == handlers.identify("TranslateText", second, [])) is same
+
+
+def test_without_keys_a_key_is_ignored() -> None:
+    handlers = TranslationHandlers(Gate(), Settings(), Metrics())
+    caller = handlers.identify("TranslateText", "ipv4:1.2.3.4:5", [("x-api-key", "a")])
+    assert caller.name == "ipv4:1.2.3.4"
 
 
 def test_a_caller_is_known_by_its_headers(closed_played) -> None:
@@ -269,7 +296,7 @@ async def test_the_limits_of_a_key_come_before_all_else(closed_played) -> None:
         yield pb.BatchTranslateTextRequest()
 
     closed_played.gate.open(Catalog([]))
-    waiting = asyncio.create_task(anext(handlers.batch(silent(), CallContext(caller))))
+    waiting = asyncio.create_task(anext(batch(handlers, silent(), CallContext(caller))))
     await until(lambda: closed_played.gate.running == 1)
     with pytest.raises(ConcurrencyLimitedError):
         handlers.refuse("TranslateText", CallContext(caller), InvalidRequestError("broken"))

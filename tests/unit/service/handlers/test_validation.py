@@ -12,14 +12,16 @@ from dragoman.errors import InvalidRequestError, UnknownGlossaryError, UnknownLa
 from dragoman.language import is_code
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.v1 import translation_pb2 as pb
+from plugins.batch.answers import check_contents
+from plugins.batch.method import batch_route
+from plugins.terms.glossaries import StoredGlossaries
 from service.handlers import validation
 from service.handlers.route import Route
 from service.handlers.spoken import spoken_of
-from service.handlers.validation import check_contents, check_page, check_texts, is_request_id
+from service.handlers.validation import check_page, check_texts, is_request_id
 from service.options import Sampling
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
-from service.registry.glossaries import Glossaries
 from service.settings import Settings
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
@@ -41,7 +43,7 @@ RULES = {
     "request_id": "must be 1 to 128 letters, digits and any of \"._:-\", is 'two words'",
     "priority": "must be one of PRIORITY_UNSPECIFIED, PRIORITY_INTERACTIVE, PRIORITY_BULK, is 9",
 }
-NO_GLOSSARIES = Glossaries()
+NO_GLOSSARIES = StoredGlossaries()
 CODED = ("fr", "it")
 CODES = st.text("abcdeEN-_1 ", max_size=8)
 
@@ -66,7 +68,7 @@ def check(
     asked: pb.TranslateTextRequest,
     catalog: Catalog,
     settings: Settings,
-    glossaries: Glossaries = NO_GLOSSARIES,
+    glossaries: StoredGlossaries = NO_GLOSSARIES,
     **options: bool,
 ) -> Route:
     """Checks a request that says its language, or need not."""
@@ -75,10 +77,13 @@ def check(
 
 
 def check_config(
-    asked: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings, glossaries: Glossaries = NO_GLOSSARIES
+    asked: pb.BatchTranslateTextRequest,
+    catalog: Catalog,
+    settings: Settings,
+    glossaries: StoredGlossaries = NO_GLOSSARIES,
 ) -> Route:
     """Checks the first message of a batch."""
-    return validation.batch_route(asked, catalog, settings, glossaries)
+    return batch_route(asked, catalog, settings, glossaries)
 
 
 def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> dict[str, str]:
@@ -405,7 +410,7 @@ def test_a_page_has_any_token_and_a_size_that_is_not_negative(size: int, token: 
 
 def test_terms_are_those_of_the_request_then_those_of_stored_glossaries(catalog: Catalog, tmp_path) -> None:
     (tmp_path / "names.csv").write_text("Tom\nhouse,Heim\n")
-    glossaries = Glossaries(str(tmp_path))
+    glossaries = StoredGlossaries(str(tmp_path))
     glossaries.start()
     glossary = pb.Glossary(entries=[pb.GlossaryEntry(source_term="house", target_terms=["Haus"])], names=["names"])
     options = pb.TranslateOptions(glossary=glossary, protect_placeholders=True)

@@ -9,10 +9,10 @@ from structlog.testing import capture_logs
 
 from dragoman.bundle import MANIFEST, Bundle, Manifest, sha256
 from dragoman.tokenizer import Tokenizer
+from service.handlers.glossaries import Glossaries
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Pipeline, ServedModel
 from service.registry.folders import folders_of
-from service.registry.glossaries import Glossaries
 from service.registry.health import Health, name_of
 from service.registry.loading import Loader
 from service.registry.models import ModelRegistry

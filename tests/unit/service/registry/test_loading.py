@@ -9,7 +9,6 @@ import pytest
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, InternalError
 from service.decode import Decode
-from service.registry import self_check
 from service.registry.loading import load
 from service.segment import Segment
 from service.settings import Settings
@@ -51,7 +50,7 @@ async def test_a_model_that_does_not_pass_its_check_leaves_nothing_behind(int8: 
     def fail(*_: object) -> None:
         raise BundleError("planted")
 
-    monkeypatch.setattr(self_check, "check", fail)
+    monkeypatch.setattr("plugins.self_check.check.check", fail)
     metrics = Metrics()
     with pytest.raises(BundleError, match="planted"):
         await asyncio.to_thread(load, int8.bundle, Settings(threads=2), metrics, asyncio.get_running_loop())

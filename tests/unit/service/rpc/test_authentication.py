@@ -9,12 +9,12 @@ import pytest
 
 from dragoman import AsyncClient, LoadingError, UnauthenticatedError
 from dragoman.errors import from_rpc_error
+from plugins.access import api_keys
+from plugins.access.api_keys import KeyEntry, KeyStore
+from plugins.access.callers import KeyHolders
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.rpc.translation import Translation
-from service.security import api_keys
-from service.security.api_keys import KeyEntry, KeyStore
-from service.security.callers import Callers
 from service.settings import Settings
 from service.telemetry.access_log import AccessLog
 from service.telemetry.logs import Log
@@ -56,7 +56,7 @@ def looked_up() -> list[str]:
 @pytest.fixture
 async def address(metrics: Metrics, lines: list[str], looked_up: list[str]) -> AsyncIterator[str]:
     ring = Ring({"alice": api_keys.entry_of("key")}, looked_up)
-    callers = Callers(metrics, lambda: ring)
+    callers = KeyHolders(metrics, lambda: ring)
     access_log = AccessLog(metrics, Log(lines.append, as_json=True), "all")
     handlers = TranslationHandlers(Gate(), Settings(), metrics, callers, access_log)
     async with grpc_server(Translation(handlers, 1_000_000).add_to) as address:

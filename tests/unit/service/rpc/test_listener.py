@@ -4,6 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from service.rpc.listener import Listener
+from service.security.access import access_of
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from tests.certificates import Authority, Files
@@ -13,7 +14,8 @@ OPEN = "open to other machines"
 
 async def warnings(settings: Settings) -> list[str]:
     with capture_logs() as log:
-        async with Listener(settings, Metrics(), lambda server: None).listening():
+        metrics = Metrics()
+        async with Listener(settings, metrics, access_of(settings, metrics), lambda server: None).listening():
             pass
     return [entry["event"] for entry in log if entry["log_level"] == "warning"]
 

@@ -15,10 +15,10 @@ from export.parameters import open_checkpoint
 from export.write import Target, manifest_of, shortlisted, write_bundle
 from model.importing.marian_bin import MarianBin
 from model.importing.run import import_folder
+from plugins.offline.engine import OfflineEngine
 from service.constraints import Constraints
 from service.decode import Decode
 from service.engine.graphs import open_graphs
-from service.engine.offline import OfflineEngine
 from service.engine.runner import Runner
 from service.engine.step import Move
 from service.options import SCORING, Decoding

@@ -5,10 +5,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.errors import QueueFullError
-from service.telemetry.access_log import AccessLog, CallStats, LogRequests, Metadata
+from service.telemetry.access_log import AccessLog, CallStats, LogRequests
 from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
-from service.wire import Protocol
+from service.wire import Metadata, Protocol
 
 FINE, BAD = CallStats("ListModels"), CallStats("TranslateText", code=grpc.StatusCode.INTERNAL, reason="INTERNAL")
 

@@ -18,6 +18,7 @@ from service.text.capitals import in_capitals, in_small_letters
         ("Do NOT ENTER", "en", ""),
         ("我在 NATO OTAN", "zh", ""),
         ("İSTANBUL", "tr", ""),
+        ("DIE STRAẞE", "de", ""),
     ],
 )
 def test_a_sentence_in_capitals_is_read_in_small_letters(text: str, language: str, small: str) -> None:

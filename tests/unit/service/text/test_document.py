@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import InternalError
+from plugins.alignment.alignment import Alignment
 from service.decode import Decode, FinishReason, Hypothesis
 from service.segment import Segment
-from service.text.alignment import Alignment
 from service.text.attended import SegmentText
 from service.text.document import Document
 from service.text.part import Part

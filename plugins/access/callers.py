@@ -1,0 +1,120 @@
+"""The holders of API keys: who calls, by the key of a call, and how much they may."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
+from plugins.access.api_keys import KeyEntry, KeyStore
+from plugins.access.rate_limit import NANOSECONDS, TokenBucket
+from service.security.access import Caller
+from service.telemetry.metrics import Metrics
+from service.wire import Metadata
+
+_SCHEME: Final = "bearer "
+_KEY_NAMES: Final = frozenset({"x-api-key", "x-goog-api-key"})  # the second is that of Google's clients
+
+
+class KeyHolders:
+    """All who may call; lives on the event loop.
+
+    Args:
+        keys: gives the keys as they are now.
+    """
+
+    def __init__(self, metrics: Metrics, keys: Callable[[], KeyStore]) -> None:
+        self._metrics = metrics
+        self._keys = keys
+        self._quotas: dict[str, _Quota] = {}
+
+    def identify(self, metadata: Metadata) -> Caller:
+        """Tell who calls; see `service.security.access.Callers`."""
+        ring = self._keys()  # once: another thread may put a new one in its place at any moment
+        name = _owner(ring, metadata)
+        return Caller(name, ring.entries[name])
+
+    @contextmanager
+    def visit(self, caller: Caller) -> Iterator[None]:
+        """Count a call against the limits of its key while it runs; see there."""
+        assert isinstance(caller.entry, KeyEntry), "it was identified here"
+        quota = self._quotas.setdefault(caller.name, _Quota())
+        quota.limit(caller.entry)  # it may have changed in the file since the last call
+        try:
+            quota.enter(time.monotonic_ns())
+        except (RateLimitedError, ConcurrencyLimitedError) as error:
+            self._metrics.api_key_requests_total.labels(caller.name, error.reason).inc()
+            raise
+        self._metrics.api_key_requests_total.labels(caller.name, "ADMITTED").inc()
+        try:
+            yield
+        finally:
+            quota.leave()
+
+
+class _Quota:
+    """What one key has used of its limits."""
+
+    def __init__(self) -> None:
+        self._entry: KeyEntry | None = None
+        self._bucket: TokenBucket | None = None
+        self._running = 0
+
+    def limit(self, entry: KeyEntry) -> None:
+        """Apply the limits of an entry; nothing happens where they are in force."""
+        if entry == self._entry:
+            return
+        self._entry = entry
+        rate = entry.requests_per_s
+        self._bucket = None if rate is None else TokenBucket(rate, entry.bucket_tokens)
+
+    def enter(self, now_ns: int) -> None:
+        """Begin a call.
+
+        Raises:
+            RateLimitedError: it has to wait for its turn.
+            ConcurrencyLimitedError: it has to wait for the end of another.
+        """
+        assert self._entry is not None
+        limit = self._entry.concurrent_requests
+        if limit is not None and self._running >= limit:  # asked first: such a call shall not cost a token
+            raise ConcurrencyLimitedError(
+                f"{self._running} calls of the API key are running, at most {limit} may",
+                metadata={"concurrent_requests": str(limit)},
+            )
+        delay_ns = self._bucket.take(now_ns) if self._bucket is not None else 0
+        if delay_ns:
+            rate = f"{self._entry.requests_per_s:g}"
+            raise RateLimitedError(
+                f"the API key may make {rate} calls a second, {self._entry.bucket_tokens} at once",
+                metadata={"requests_per_s": rate, "burst": str(self._entry.bucket_tokens)},
+                retry_delay_s=delay_ns / NANOSECONDS,
+            )
+        self._running += 1
+
+    def leave(self) -> None:
+        """End a call."""
+        self._running -= 1
+
+
+def _owner(ring: KeyStore, metadata: Metadata) -> str:
+    key = _key_in(metadata)
+    if key is None:
+        raise UnauthenticatedError('no API key: send metadata "authorization: Bearer KEY", or "x-api-key: KEY"')
+    name = ring.find(key)
+    if name is None:
+        raise UnauthenticatedError("this server does not know the API key")
+    return name
+
+
+def _key_in(metadata: Metadata) -> str | None:
+    """Find the key of a call: a bearer token, else the value of a header for keys."""
+    other = None
+    for name, value in metadata:
+        if isinstance(value, bytes):  # of a name that ends in -bin
+            continue
+        if name == "authorization" and value[: len(_SCHEME)].lower() == _SCHEME:
+            return value[len(_SCHEME) :].strip()
+        if name in _KEY_NAMES:
+            other = value
+    return other

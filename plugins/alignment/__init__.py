@@ -1,0 +1,1 @@
+"""The words of a text and of its translation, aligned by the attention of the model."""

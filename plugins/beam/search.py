@@ -1,0 +1,97 @@
+"""The beam search of one segment: its beam, and the slots that its hypotheses are in."""
+
+from plugins.beam.beam import Beam, common_length
+from service import plugins
+from service.decode import Attention, Decode
+from service.engine.repetition import goes_round
+from service.engine.step import Asked, Copy, Force, Row, Sight, Step
+
+
+class Search(Row):
+    """A segment whose hypotheses are in slots: in one, until a token was chosen.
+
+    Attributes:
+        slots: by lane of the beam.
+        beam: of the segment.
+    """
+
+    def __init__(self, decode: Decode, slot: int, eos_id: int) -> None:
+        """Begin in a slot."""
+        super().__init__(decode)
+        self.slots = [slot]
+        self.beam = _new_beam(decode, eos_id)
+        self._attention: dict[int, Attention] = {}  # of the step, by slot
+
+    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+        """Look at the attention, and ask for the best tokens."""
+        if self.decode.decoding.wants_attention:
+            self._attention[slot] = sight.attention_of(slot)
+        return token, Asked(2 * self.beam.size, self.beam.asked_ids(self.slots.index(slot)))
+
+    def commit(self, slot: int, token: int | None, step: Step) -> Row:
+        """Take a step with all its slots, at the first of them."""
+        if slot == self.slots[0]:
+            if all(each in step.best and step.tokens[each] is not None for each in self.slots):
+                self._advance(step)
+            else:
+                self.decode.fail_alone(step.now_s)
+            if self.decode.finished or (self.decode.wants_deltas and self._settle()):
+                step.progressed.append(self.decode)
+        return self
+
+    def begin_with(self, token: int, attention: Attention | None, step: Step) -> None:
+        """Give its hypothesis, of which there is one still, a token that counts for no score."""
+        self.beam.begin_with(token, attention)
+
+    def move(self, source: int, target: int) -> None:
+        """Note that what was in one of its slots is in another now."""
+        self.slots[self.slots.index(source)] = target
+
+    def _advance(self, step: Step) -> None:
+        """Choose the hypotheses that go on, and in which slots; or end the search."""
+        decode, beam, before = self.decode, self.beam, self.beam.live
+        if decode.first_token_s is None:
+            decode.first_token_s = step.now_s
+        parents = beam.advance([step.best[slot]._replace(attention=self._attention.get(slot)) for slot in self.slots])
+        if not beam.ended and goes_round(decode, beam.best_live.ids):
+            beam.stop()
+        if beam.ended:
+            self._settle()
+            step.target_tokens += len(decode.target_ids)
+            decode.finish(beam.finished[0].finish_reason, step.now_s)
+            return
+        given = len(decode.start_ids[1:])
+        for lane, parent in enumerate(parents):
+            if lane >= len(before):
+                self.slots.append(step.fork(self, self.slots[parent]))
+            elif parent != lane:
+                # The first position holds the keys of the start id, each further one those of a token.
+                first = 1 + given + common_length(before[parent].ids, before[lane].ids)
+                step.edits.append(Copy(self.slots[parent], self.slots[lane], first))
+        step.edits += [Force(slot, live.ids[-1]) for slot, live in zip(self.slots, beam.live, strict=True)]
+
+    def _settle(self) -> bool:
+        """Write what no later step can change, or what was found, into the segment; says whether it got longer."""
+        decode, beam = self.decode, self.beam
+        known = len(decode.target_ids)
+        if not beam.ended:
+            decode.target_ids.extend(beam.common_ids(known)[known:])
+            return len(decode.target_ids) > known
+        best = beam.finished[0]
+        decode.target_ids.extend(best.target_ids[known:])
+        decode.log_probability = best.log_probability
+        decode.attention = list(best.attention)
+        decode.hypotheses = beam.finished[: decode.decoding.alternatives]
+        return len(decode.target_ids) > known
+
+
+def _new_beam(decode: Decode, eos_id: int) -> Beam:
+    size, length_penalty = decode.decoding.beam_size, decode.decoding.length_penalty
+    limit, given = decode.max_target_tokens, len(decode.start_ids[1:])
+    if decode.constraints is None:
+        return Beam(size, length_penalty, limit=limit, eos_id=eos_id, given=given)
+    wanted = max(1, decode.decoding.alternatives)
+    beam: Beam = plugins.needed(plugins.BEAMS, "searches for no terms")(
+        size, length_penalty, limit=limit, eos_id=eos_id, constraints=decode.constraints, wanted=wanted, given=given
+    )
+    return beam

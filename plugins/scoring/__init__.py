@@ -1,0 +1,1 @@
+"""ScoreText: how probable given translations are."""

@@ -1,0 +1,100 @@
+"""A text with a translation that is given: one segment, whose tokens are scored, or the error of why it is none."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from dragoman.errors import FieldViolation, InvalidRequestError
+from service.decode import Decode
+from service.options import RequestOptions
+from service.segment import Segment
+from service.text.document import Document
+from service.text.part import Part
+from service.text.translator import CHARACTERS_PER_TOKEN, OnProgress, Translator
+
+
+class Pair(NamedTuple):
+    """A text and its translation.
+
+    Attributes:
+        source_text: in the source language.
+        target_text: in the target language.
+        prefix: in front of the names of its fields, in errors.
+    """
+
+    source_text: str
+    target_text: str
+    prefix: str = ""
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both, the source first."""
+        return self.source_text, self.target_text
+
+    @property
+    def characters(self) -> int:
+        """The characters of both texts."""
+        return sum(map(len, self.texts))
+
+    @property
+    def text_bytes(self) -> int:
+        """The bytes of both texts in UTF-8."""
+        return sum(len(text.encode()) for text in self.texts)
+
+
+def open_pair(
+    translator: Translator, pair: Pair, options: RequestOptions, on_progress: OnProgress = lambda segment: None
+) -> Document:
+    """Make a document of a text whose translation is given, to be scored; it has not been read.
+
+    Its result has the scores of the tokens. Reading it raises InvalidRequestError where it cannot be scored.
+    """
+    return Document(
+        _scored_part(translator, pair, options, on_progress),
+        translator.tokenizer,
+        text_bytes=pair.text_bytes,
+        characters=pair.characters,
+        unknown_id=translator.manifest.unknown_id,
+        wants_log_probability=True,
+    )
+
+
+def _scored_part(
+    translator: Translator, pair: Pair, options: RequestOptions, on_progress: OnProgress
+) -> Iterator[Part]:
+    """Make the one segment of a pair, once it is asked for.
+
+    Raises:
+        InvalidRequestError: the model has no room for a text, or sees nothing in it.
+    """
+    manifest, tokenizer = translator.manifest, translator.tokenizer
+    frame = translator.frame(options.source_language, options.target_language)
+    room = manifest.max_source_tokens - frame.tokens
+    source_ids = _ids(tokenizer.encode, f"{pair.prefix}source_text", pair.source_text, room)
+    room = manifest.max_target_tokens - 1  # the end of the sentence is scored, too
+    target_ids = _ids(tokenizer.encode_target, f"{pair.prefix}target_text", pair.target_text, room)
+    scored_ids = (*target_ids, manifest.eos_id)
+    decode = Decode(
+        source_ids=frame.around(source_ids),
+        max_target_tokens=len(scored_ids),
+        decoding=options.decoding,
+        text_bytes=pair.text_bytes,
+        start_ids=frame.start_ids,
+        scored_ids=scored_ids,
+    )
+    yield Part("", Segment(decode, options, len(source_ids), on_progress))
+
+
+def _ids(encode: Callable[[str], list[int]], field: str, text: str, room: int) -> list[int]:
+    most = f"must be at most {room} tokens of the model"
+    if len(text) > room * CHARACTERS_PER_TOKEN:
+        raise _bad(field, f"{most}, is {len(text)} characters, which are more")
+    ids = encode(text)
+    if len(ids) > room:
+        raise _bad(field, f"{most}, is {len(ids)}")
+    if not ids:
+        raise _bad(field, "must hold text in which the model sees something, is empty or blank")
+    return ids
+
+
+def _bad(field: str, description: str) -> InvalidRequestError:
+    return InvalidRequestError(f"{field}: {description}", violations=[FieldViolation(field, description)])

@@ -1,0 +1,1 @@
+"""Before a server says that it serves: its models decode as they should on this machine."""

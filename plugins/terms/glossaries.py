@@ -1,0 +1,205 @@
+"""The terms of calls, and the glossaries that these may name: files in a folder, read anew when they change."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import structlog
+
+from dragoman import language
+from dragoman.bundle import Manifest
+from dragoman.errors import DataError, FieldViolation, UnknownGlossaryError
+from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
+from dragoman.v1 import translation_pb2 as pb
+from plugins.file_identity import FileIdentity
+from plugins.terms.finding import Index
+from plugins.terms.limits import bad_glossary
+from plugins.terms.terms import Terms
+from service.calls.limits import raise_if_any
+from service.handlers.glossaries import Glossaries
+from service.registry.catalog import Choice
+from service.settings import SettingsError
+
+_QUOTED: Final = 64  # characters of a name that a message repeats
+
+_log = structlog.get_logger()
+
+
+class StoredGlossary(NamedTuple):
+    """One glossary.
+
+    Attributes:
+        name: of its file, without the last suffix.
+        source_language: BCP-47 code; "": for any.
+        target_language: likewise.
+        entries: how many terms the file has.
+        terms: the same, sorted.
+    """
+
+    name: str
+    source_language: str
+    target_language: str
+    entries: int
+    terms: Index
+
+    @classmethod
+    def read(cls, file: Path) -> "StoredGlossary":
+        """Read a file.
+
+        Raises:
+            DataError: it cannot be read, or is wrong.
+        """
+        content = GlossaryFile.read(file)
+        entries = content.entries
+        return cls(file.stem, content.source_language, content.target_language, len(entries), Index(entries))
+
+    def misfit(self, manifest: Manifest, source: str, target: str) -> str:
+        """Say which languages it is for, if these are others; "" if they are not.
+
+        Args:
+            source: one of its source languages; "" where it is not told.
+            target: likewise.
+        """
+        languages = manifest.languages
+        source, target = source or languages.source("") or "", target or languages.target("") or ""
+        fits = _fits(self.source_language, source, languages.source(self.source_language)) and _fits(
+            self.target_language, target, languages.target(self.target_language)
+        )
+        return "" if fits else f"{self.source_language or 'any'} to {self.target_language or 'any'}"
+
+
+def _fits(own: str, asked: str, served: str | None) -> bool:
+    """Tell whether a language of a glossary is the asked one, or a variant of it, or the other way round."""
+    return not own or not asked or asked in (own, served) or language.covers(own, asked)
+
+
+class StoredGlossaries(Glossaries):
+    """Those of a folder, by name; a file that is wrong leaves what was read of it before.
+
+    Lives on the event loop but for :meth:`refresh`, which another thread may run, one at a time.
+    """
+
+    def __init__(self, folder: str = "") -> None:
+        """Begin with none.
+
+        Args:
+            folder: where they lie; "": there are none.
+        """
+        self._folder = folder
+        self._seen: dict[Path, FileIdentity] = {}  # what was acted on
+        self._stored: dict[Path, StoredGlossary] = {}  # replaced, never changed: the event loop reads it
+
+    def __iter__(self) -> Iterator[StoredGlossary]:
+        return iter(sorted(self._stored.values(), key=lambda stored: stored.name))
+
+    def find(self, name: str) -> StoredGlossary:
+        """Find one.
+
+        Raises:
+            UnknownGlossaryError: there is none of this name.
+        """
+        for stored in self._stored.values():
+            if stored.name == name:
+                return stored
+        raise UnknownGlossaryError(
+            f"no glossary {name[:_QUOTED]!r}; ListGlossaries names those that there are",
+            metadata={"glossary": name[:_QUOTED]},
+        )
+
+    def start(self) -> None:
+        """Read all; a wrong file is told of, and left out.
+
+        Raises:
+            SettingsError: there is no such folder.
+        """
+        if self._folder and not Path(self._folder).is_dir():
+            raise SettingsError(f"DRAGOMAN_GLOSSARIES (--glossaries): {self._folder}: no such folder")
+        self.refresh()
+
+    def bad_terms(self, options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
+        """Find what is wrong with the terms of a request, apart from the stored glossaries that it names."""
+        glossary = options.glossary
+        asked = {
+            "glossary": bool(glossary.entries or glossary.names),
+            "protect_placeholders": options.protect_placeholders,
+        }
+        yield from bad_glossary(list(map(_entry, glossary.entries)), glossary.names)
+        if options.HasField("sampling"):  # nothing sees to it that terms are among tokens that are drawn
+            for field in filter(asked.get, asked):
+                yield FieldViolation(f"options.{field}", "must be left out where options.sampling is given")
+        if chosen.pivot and asked["glossary"]:
+            yield FieldViolation(
+                "options.glossary",
+                f"must be empty where two models translate: the server has no model from {chosen.pivot.source} to "
+                f"{chosen.target}, and translates over {chosen.source}",
+            )
+
+    def terms_of(self, options: pb.TranslateOptions, chosen: Choice, prefix: str) -> Terms | None:
+        """Put together all that is to have a given translation; see :class:`Glossaries`."""
+        glossary = options.glossary
+        stored = [self.find(name) for name in glossary.names]
+        raise_if_any(
+            [
+                FieldViolation(
+                    f"{prefix}options.glossary.names[{place}]", f"must be for these languages, is for {languages}"
+                )
+                for place, each in enumerate(stored)
+                if (languages := each.misfit(chosen.model.manifest, chosen.source, chosen.target))
+            ]
+        )
+        # Where several have terms at the same place, the longest counts, of equals the first.
+        indexes = [each.terms for each in stored]
+        if glossary.entries:
+            indexes.insert(0, Index(map(_entry, glossary.entries)))
+        if not (indexes or options.protect_placeholders):
+            return None
+        return Terms(indexes, protects_placeholders=options.protect_placeholders)
+
+    def refresh(self, *, everything: bool = False) -> None:
+        """Read what is new or has changed, and forget what is gone.
+
+        Args:
+            everything: whether what has not changed is read, too.
+        """
+        if not self._folder:
+            return
+        try:
+            now = _look(Path(self._folder))
+        except OSError as error:
+            _log.error("the glossaries cannot be listed: those that were read stay", why=str(error))
+            return
+        stored = {path: glossary for path, glossary in self._stored.items() if path in now}
+        for path in self._stored.keys() - now.keys():
+            _log.info("a glossary is gone", glossary=path.stem)
+        # A name that becomes free may be that of a file that was refused for it.
+        free = {path.stem for path in self._seen.keys() - now.keys()}
+        seen = {} if everything else {path: each for path, each in self._seen.items() if path.stem not in free}
+        names = {glossary.name: path for path, glossary in stored.items()}
+        for path, identity in now.items():
+            if seen.get(path) == identity:
+                continue
+            try:
+                if names.setdefault(path.stem, path) != path:
+                    raise DataError(f"{path}: {names[path.stem].name} has the same name")
+                stored[path] = StoredGlossary.read(path)
+                _log.info("glossary read", glossary=path.stem, entries=stored[path].entries)
+            except DataError as error:
+                _log.error("a glossary was refused: what was read of it before stays", why=str(error))
+        self._seen = now
+        self._stored = stored
+
+
+def _look(folder: Path) -> dict[Path, FileIdentity]:
+    """List the files that may be glossaries, by name; none that is hidden."""
+    files = (file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES and not file.name.startswith("."))
+    found = {}
+    for file in sorted(files):
+        try:
+            found[file] = FileIdentity.of(file)
+        except FileNotFoundError:  # it has gone since it was listed
+            continue
+    return found
+
+
+def _entry(entry: pb.GlossaryEntry) -> GlossaryEntry:
+    return GlossaryEntry(entry.source_term, tuple(entry.target_terms), entry.ignore_case)

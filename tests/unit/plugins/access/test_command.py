@@ -1,0 +1,56 @@
+"""A key for its owner, and a line for the server's file that does not hold it."""
+
+import pytest
+
+from dragoman.cli import main
+from plugins.access import api_keys
+
+
+def test_the_line_lets_the_key_in_with_its_limits_and_does_not_show_it(capsys) -> None:
+    limits = ["--requests-per-s=2.5", "--burst=4", "--concurrent-requests=3"]
+    assert main(["api-key", "alice", *limits]) == 0
+    line, told = capsys.readouterr()
+    assert told.startswith("the key, shown only this once: ")
+    key = told.split()[-1]
+    assert key not in line
+    assert line.count("\n") == told.count("\n") == 1
+    store = api_keys.parse(line.encode(), "keys.toml")
+    assert store.find(key) == "alice"
+    entry = store.entries["alice"]
+    assert (entry.requests_per_s, entry.burst, entry.concurrent_requests) == (2.5, 4, 3)
+
+
+def test_without_limits_there_are_none(capsys) -> None:
+    assert main(["api-key", "bob"]) == 0
+    entry = api_keys.parse(capsys.readouterr().out.encode(), "keys.toml").entries["bob"]
+    assert (entry.requests_per_s, entry.burst, entry.concurrent_requests) == (None, None, None)
+
+
+def test_every_key_is_another(capsys) -> None:
+    keys = set()
+    for _ in range(3):
+        assert main(["api-key", "alice"]) == 0
+        keys.add(capsys.readouterr().err.split()[-1])
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["a name"], "name"),
+        (["alice", "--requests-per-s=0"], "requests_per_s"),
+        (["alice", "--burst=3"], "burst"),
+        (["alice", "--concurrent-requests=-1"], "concurrent_requests"),
+        (["alice", "--burst=many"], "--burst"),
+        ([], "name"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_makes_no_key(arguments: list[str], named: str, capsys) -> None:
+    try:
+        code = main(["api-key", *arguments])
+    except SystemExit as left:
+        code = left.code
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("dragoman api-key: ")
+    assert named in err

@@ -1,0 +1,120 @@
+"""Stored glossaries follow their folder; a wrong file leaves what was read of it before."""
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from dragoman.bundle import Manifest
+from dragoman.errors import UnknownGlossaryError
+from dragoman.language_marks import Languages
+from plugins.terms.glossaries import StoredGlossaries, StoredGlossary
+from plugins.terms.terms import Terms
+from service.settings import SettingsError
+
+
+def forms(glossaries: StoredGlossaries, name: str, text: str) -> list[tuple[str, ...]]:
+    return [match.forms for match in Terms([glossaries.find(name).terms]).find(text)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "products.en-de.csv").write_text("house,Haus\n")
+    (tmp_path / ".hidden.csv").write_text("a,b\n")
+    (tmp_path / "notes.txt").write_text("no glossary")
+    return tmp_path
+
+
+def test_the_files_of_a_folder_are_listed_by_name(folder: Path) -> None:
+    (folder / "names.tsv").write_text("Tom\n")
+    glossaries = StoredGlossaries(str(folder))
+    glossaries.start()
+    listed = [each[:4] for each in glossaries]
+    assert listed == [("names", "", "", 1), ("products.en-de", "en", "de", 1)]
+    with pytest.raises(UnknownGlossaryError, match="no glossary 'products'") as caught:
+        glossaries.find("products")
+    assert caught.value.metadata == {"glossary": "products"}
+
+
+def test_files_that_are_new_changed_or_gone_are_followed(folder: Path) -> None:
+    glossaries = StoredGlossaries(str(folder))
+    glossaries.start()
+    (folder / "products.en-de.csv").write_text("house,Gebäude\nhome,Heim\n")
+    (folder / "names.csv").write_text("Tom\n")
+    glossaries.refresh()
+    assert forms(glossaries, "products.en-de", "a house") == [("Gebäude",)]
+    assert len(list(glossaries)) == 2
+    (folder / "names.csv").unlink()
+    glossaries.refresh()
+    assert [each.name for each in glossaries] == ["products.en-de"]
+
+
+def test_a_wrong_file_leaves_what_was_read_before_and_hurts_no_other(folder: Path) -> None:
+    glossaries = StoredGlossaries(str(folder))
+    glossaries.start()
+    (folder / "products.en-de.csv").write_bytes(b"\xff\xff")
+    (folder / "others.csv").write_text("a\n,x\n")
+    (folder / "names.csv").write_text("Tom\n")
+    with capture_logs() as logs:
+        for _ in range(2):  # told of once
+            glossaries.refresh()
+    refused = [line["why"] for line in logs if line["log_level"] == "error"]
+    assert len(refused) == 2
+    assert "others.csv: line 2" in refused[0]
+    assert "products.en-de.csv: must be UTF-8" in refused[1]
+    assert forms(glossaries, "products.en-de", "a house") == [("Haus",)]
+    assert [each.name for each in glossaries] == ["names", "products.en-de"]
+    (folder / "products.en-de.csv").write_text("house,Heim\n")
+    glossaries.refresh(everything=True)
+    assert forms(glossaries, "products.en-de", "a house") == [("Heim",)]
+
+
+def test_of_two_files_with_one_name_the_second_is_refused(folder: Path) -> None:
+    glossaries = StoredGlossaries(str(folder))
+    glossaries.start()
+    (folder / "products.en-de.tsv").write_text("house\tHeim\n")
+    glossaries.refresh()
+    assert forms(glossaries, "products.en-de", "a house") == [("Haus",)]
+
+
+@pytest.mark.parametrize("content", [b"house,Haus\n", b"\xff"])
+def test_a_file_that_was_refused_for_its_name_is_read_once_the_other_is_gone(folder: Path, content: bytes) -> None:
+    (folder / "products.en-de.csv").write_bytes(content)
+    (folder / "products.en-de.tsv").write_text("house\tHeim\n")
+    glossaries = StoredGlossaries(str(folder))
+    glossaries.start()
+    (folder / "products.en-de.csv").unlink()
+    glossaries.refresh()
+    assert forms(glossaries, "products.en-de", "a house") == [("Heim",)]
+
+
+def test_a_folder_that_is_not_there_ends_a_start_but_no_reload(folder: Path) -> None:
+    glossaries = StoredGlossaries(str(folder))
+    glossaries.start()
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    glossaries.refresh()
+    assert [each.name for each in glossaries] == ["products.en-de"]
+    with pytest.raises(SettingsError, match="no such folder"):
+        StoredGlossaries(str(folder)).start()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "fits"),
+    [
+        ("en", "de", True),
+        ("", "", True),
+        ("en-US", "de-AT", True),
+        ("EN", "", True),
+        ("fr", "de", False),
+        ("en", "fr", False),
+    ],
+)
+def test_a_glossary_is_for_its_languages_and_their_variants(
+    manifest: Manifest, source: str, target: str, *, fits: bool
+) -> None:
+    stored = StoredGlossary("a", source, target, 0, Terms([]))  # type: ignore[arg-type]
+    assert (stored.misfit(manifest, "", "") == "") == fits
+    many = manifest.model_copy(update={"languages": Languages(sources=("en", "fr"), targets=("de", "es"))})
+    assert (stored.misfit(many, "en", "de") == "") == fits

@@ -1,6 +1,6 @@
 """The glossaries that calls may name: files in a folder, read at the start and when they change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -95,10 +95,7 @@ class Glossaries:
         for stored in self._stored.values():
             if stored.name == name:
                 return stored
-        raise UnknownGlossaryError(
-            f"no glossary {name[:_QUOTED]!r}; ListGlossaries names those that there are",
-            metadata={"glossary": name[:_QUOTED]},
-        )
+        raise unknown(name, [stored.name for stored in self])
 
     def start(self) -> None:
         """Read all; a wrong file is told of, and left out.
@@ -142,6 +139,14 @@ class Glossaries:
                 _log.error("a glossary was refused: what was read of it before stays", why=str(error))
         self._seen = now
         self._stored = stored
+
+
+def unknown(name: str, known: Sequence[str]) -> UnknownGlossaryError:
+    """Make the error for a glossary that is not stored; it names those that are, as many as a line has room for."""
+    there_are = language.several(known) or "none"
+    return UnknownGlossaryError(
+        f"no glossary {name[:_QUOTED]!r}; there are: {there_are}", metadata={"glossary": name[:_QUOTED]}
+    )
 
 
 def _look(folder: Path) -> dict[Path, FileIdentity]:

@@ -31,9 +31,23 @@ def test_the_files_of_a_folder_are_listed_by_name(folder: Path) -> None:
     glossaries.start()
     listed = [each[:4] for each in glossaries]
     assert listed == [("names", "", "", 1), ("products.en-de", "en", "de", 1)]
-    with pytest.raises(UnknownGlossaryError, match="no glossary 'products'") as caught:
+
+
+def test_an_unknown_one_is_an_error_that_names_those_that_there_are(folder: Path) -> None:
+    (folder / "names.tsv").write_text("Tom\n")
+    glossaries = Glossaries(str(folder))
+    glossaries.start()
+    with pytest.raises(UnknownGlossaryError) as caught:
         glossaries.find("products")
+    assert caught.value.message == "no glossary 'products'; there are: names, products.en-de"
     assert caught.value.metadata == {"glossary": "products"}
+    for number in range(9):
+        (folder / f"{number}.csv").write_text("Tom\n")
+    glossaries.refresh()
+    with pytest.raises(UnknownGlossaryError, match=r"; there are: 0, 1, 2, 3, 4, 5, 6, 7, \.\.\.$"):
+        glossaries.find("p" * 1000)
+    with pytest.raises(UnknownGlossaryError, match="there are: none"):
+        Glossaries().find("products")
 
 
 def test_files_that_are_new_changed_or_gone_are_followed(folder: Path) -> None:

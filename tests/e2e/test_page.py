@@ -13,6 +13,7 @@ import grpc
 import pytest
 from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expect
 
+from bench.server_process import free_ports
 from dragoman.cli import main
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
@@ -444,7 +445,7 @@ def test_a_server_that_is_gone_is_asked_again(tab: Tab) -> None:
 
 
 def test_the_page_comes_back_with_the_server(serve: Callable[..., ServerProcess], visit: Callable[..., Tab]) -> None:
-    server = serve("--http-address=127.0.0.1:0")
+    server = serve(f"--http-address=127.0.0.1:{free_ports(1)[0]}")
     tab = visit(server).open("#en/de/Good%20morning.")
     expect(tab.translation).to_have_text("Guten Morgen.")
     server.close()
@@ -467,7 +468,7 @@ def busy(server: ServerProcess) -> Iterator[None]:
     with grpc.insecure_channel(server.address) as channel:
         call = TranslationStub(channel).TranslateText.future(pb.TranslateTextRequest(contents=[LONG], model="en-de"))
         try:
-            until(lambda: server.metric("estimated_delay_seconds") > 1)
+            until(lambda: server.metric("estimated_delay_seconds") > 0.05)
             yield
             assert not call.done(), "the text was too short to prove anything"
         finally:
@@ -477,7 +478,7 @@ def busy(server: ServerProcess) -> Iterator[None]:
 def test_a_busy_server_is_asked_again_in_silence_and_at_last_the_visitor_is_told(
     serve: Callable[..., ServerProcess], visit: Callable[..., Tab]
 ) -> None:
-    server = serve("--http-address=127.0.0.1:0", "--threads=1", "--slots=4")
+    server = serve("--http-address=127.0.0.1:0", "--threads=1", "--slots=4", "--max-delay-s=0.01")
     tab = visit(server).open("#en/de/")
     expect(tab.target).to_have_value("de")
     tab.page.evaluate(

@@ -35,9 +35,8 @@ class ModelFolders:
 
         Raises:
             BundleError: there is none, or one cannot be served: at a start somebody is watching.
-            SettingsError: there is no folder of glossaries where one is set.
         """
-        await asyncio.to_thread(self._glossaries.start)
+        await asyncio.to_thread(self._glossaries.refresh)
         paths = await asyncio.to_thread(self._paths)
         if not paths:
             raise no_bundles(self._settings.model_folders[0])

@@ -78,7 +78,12 @@ class Glossaries:
 
         Args:
             folder: where they lie; "": there are none.
+
+        Raises:
+            SettingsError: there is no such folder.
         """
+        if folder and not Path(folder).is_dir():
+            raise SettingsError(f"DRAGOMAN_GLOSSARIES (--glossaries): {folder}: no such folder")
         self._folder = folder
         self._seen: dict[Path, FileIdentity] = {}  # what was acted on
         self._stored: dict[Path, StoredGlossary] = {}  # replaced, never changed: the event loop reads it
@@ -97,18 +102,8 @@ class Glossaries:
                 return stored
         raise unknown(name, [stored.name for stored in self])
 
-    def start(self) -> None:
-        """Read all; a wrong file is told of, and left out.
-
-        Raises:
-            SettingsError: there is no such folder.
-        """
-        if self._folder and not Path(self._folder).is_dir():
-            raise SettingsError(f"DRAGOMAN_GLOSSARIES (--glossaries): {self._folder}: no such folder")
-        self.refresh()
-
     def refresh(self, *, everything: bool = False) -> None:
-        """Read what is new or has changed, and forget what is gone.
+        """Read what is new or has changed, and forget what is gone; a wrong file is told of, and left out.
 
         Args:
             everything: whether what has not changed is read, too.

@@ -16,7 +16,7 @@ from bench.server_process import free_ports
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def until(condition: Callable[[], object], what: str, timeout_s: float = 60) -> None:
+def until(condition: Callable[[], object], what: str, timeout_s: float = 300) -> None:
     """Wait for something that takes a moment, such as the next scrape."""
     give_up_s = time.monotonic() + timeout_s
     while not condition():

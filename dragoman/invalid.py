@@ -1,6 +1,12 @@
 """The errors of pydantic in words for people."""
 
+import re
+from typing import Final
+
 from pydantic import ValidationError
+
+_SUBJECT: Final = re.compile("^(?:Input|String) should")
+_UNPARSED: Final = re.compile(r", unable to parse string as an? \w+$")  # says the requirement once more
 
 
 def describe(error: ValidationError) -> str:
@@ -18,4 +24,5 @@ def _one(fault: object) -> str:
 
 def requirement(message: str) -> str:
     """Say what a value must be, of the message of one error."""
-    return message.removeprefix("Value error, ").replace("Input should", "must", 1)
+    message = _UNPARSED.sub("", message.removeprefix("Value error, "))
+    return _SUBJECT.sub("must", message)

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 # Of what BCP-47 allows, the codes of languages with region, script and variants; no names such as "English".
 PATTERN: Final = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}$"
 AUTO: Final = "auto"  # in place of a source language: it is to be detected
-_NAMED: Final = 8  # languages that a message names
+_NAMED: Final = 8  # names in a message
 RULE: Final = 'must be a BCP-47 code such as "en" or "en-US"'
 
 _CODE = re.compile(PATTERN)
@@ -25,9 +25,9 @@ class HasLanguages(Protocol):
         """Those that it translates into."""
 
 
-def several(codes: Sequence[str], separator: str = ", ") -> str:
-    """Name languages in a message, as many as a line has room for."""
-    return separator.join((*codes[:_NAMED], "...") if len(codes) > _NAMED else codes)
+def several(names: Sequence[str], separator: str = ", ") -> str:
+    """List names in a message, such as codes of languages, as many as a line has room for."""
+    return separator.join((*names[:_NAMED], "...") if len(names) > _NAMED else names)
 
 
 def is_code(text: str) -> bool:

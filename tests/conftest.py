@@ -18,6 +18,10 @@ settings.load_profile("short")
 # another's cores, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Where a process that runs gRPC forks, gRPC writes a line to standard error, in the middle of what a test compares. It
+# reads this when it is imported, here and in all processes that tests start.
+os.environ["GRPC_VERBOSITY"] = "NONE"
+
 # Commands without --address would ask the server of whoever runs the tests.
 os.environ.pop("DRAGOMAN_SERVER", None)
 

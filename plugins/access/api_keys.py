@@ -2,19 +2,37 @@
 
 import hashlib
 import math
+import re
 import secrets
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
+from dragoman.invalid import requirement
 from service.settings import SettingsError
 
 _PREFIX: Final = "dragoman_"  # by which scanners of repositories and logs recognise a key
 _KEY_BYTES: Final = 32
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+def _checked(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise ValueError("must be 1 to 64 letters, digits, _ and -")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_checked)]
 
 
 class KeyEntry(BaseModel):
@@ -145,8 +163,7 @@ def _toml(value: str | float) -> str:
 def _describe(error: ValidationError) -> str:
     """Say in one line what is wrong; what is given only where it is a number of a limit: all else may be a key."""
     return "; ".join(
-        f"{_place(problem['loc'])}: {problem['msg'].removeprefix('Value error, ')}"
-        + _given(problem["loc"], problem["input"])
+        f"{_place(problem['loc'])}: {requirement(problem['msg'])}" + _given(problem["loc"], problem["input"])
         for problem in error.errors()
     )
 

@@ -4,14 +4,16 @@ A text of m segments with n hypotheses each has n^m translations. The best n of 
 front of the last segment, whatever that is, so no more than n are kept from one segment to the next.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from service.decode import FinishReason, worst
 from service.text.alternatives import Alternative, Choice
 
 # Texts in their order, the last one beside those before it: combinations that begin alike share their beginning.
 _Pieces: TypeAlias = "tuple[_Pieces, str] | None"
+
+_Found = TypeVar("_Found", Choice, Alternative)
 
 
 class _Combination(NamedTuple):
@@ -31,6 +33,14 @@ class _Combination(NamedTuple):
             self.tokens + found.decoded_tokens,
             worst({self.finish_reason, found.finish_reason}),
             (self.pieces, between + choice.text),
+        )
+
+    def ended_by(self, end: str) -> Alternative:
+        return Alternative(
+            text="".join(_in_order(self.pieces)) + end,
+            score=self.score,
+            finish_reason=self.finish_reason,
+            mean_log_probability=self.log_probability / self.tokens if self.tokens else 0.0,
         )
 
 
@@ -59,8 +69,9 @@ class Alternatives:
         """Add a segment.
 
         Args:
-            choices: for it, by descending score; at least one.
+            choices: for it, by descending score; at least one. Of those that read the same the first counts.
         """
+        choices = _read_once(choices)
         between = "".join(self._between)
         self._between = []
         # The pair (i, j) is no better than each of the (i + 1) * (j + 1) pairs that have none of both larger.
@@ -74,17 +85,18 @@ class Alternatives:
         self._best = [before.followed_by(between, choice) for before, choice in pairs[: self._count]]
 
     def result(self) -> list[Alternative]:
-        """Give those of all that was added, by descending score."""
+        """Give those of all that was added, by descending score; no two read the same."""
         end = "".join(self._between)
-        return [
-            Alternative(
-                text="".join(_in_order(combination.pieces)) + end,
-                score=combination.score,
-                finish_reason=combination.finish_reason,
-                mean_log_probability=combination.log_probability / combination.tokens if combination.tokens else 0.0,
-            )
-            for combination in self._best
-        ]
+        # Choices that differ can be the same when they are joined: "a" and "ba", "ab" and "a".
+        return _read_once(combination.ended_by(end) for combination in self._best)
+
+
+def _read_once(found: Iterable[_Found]) -> list[_Found]:
+    """Leave the first of those that read the same."""
+    first: dict[str, _Found] = {}
+    for each in found:
+        first.setdefault(each.text, each)
+    return list(first.values())
 
 
 def _in_order(pieces: _Pieces) -> list[str]:

@@ -28,6 +28,8 @@ _TYPES: Final[dict[int, tuple[type, str]]] = {
 _M = TypeVar("_M", bound=Message)
 _PLACE: Final = re.compile(r" at \"?\w+\.([\w.\[\]]+)\"?")
 _FAILED: Final = re.compile(r"Failed to parse (\w+) field: ")
+# Python's words, which protobuf passes on.
+_NO_NUMBER: Final = re.compile(r"invalid literal for int\(\) with base 10:|(?:int|float)\(\) argument must be .*, not")
 
 
 def named(field: str, description: str) -> str:
@@ -206,6 +208,7 @@ def _explained(problem: str) -> InvalidRequestError:
     outer = ".".join(_FAILED.findall(problem))
     place = _PLACE.search(problem)
     description = _PLACE.sub("", _FAILED.sub("", problem)).strip().rstrip(".")
+    description = _NO_NUMBER.sub("must be a number, is", description)
     return _invalid(place[1].rstrip(".") if place else outer, description[:_MAX_SHOWN])
 
 

@@ -103,9 +103,8 @@ def _translator(
     bundle = _chosen(bundles, model, source, target)
     manifest, slots = bundle.manifest, capacity.slots_of(bundle.manifest, settings)
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings), slots=slots)
-    glossaries = glossaries_of(settings.glossaries)
-    if options.get("glossaries"):
-        glossaries.start()
+    glossaries = glossaries_of(settings.glossaries if options.get("glossaries") else "")
+    glossaries.refresh()
     config = config_of(
         in_order=True,
         model=manifest.name,

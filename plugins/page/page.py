@@ -23,6 +23,7 @@ FILES: Final = {
             "files.js",
             "guess.js",
             "languages.js",
+            "patience.js",
             "problems.js",
             "words.js",
             "guide.js",

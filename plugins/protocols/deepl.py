@@ -20,6 +20,7 @@ from plugins.language_names import name_of
 from plugins.protocols import form
 from plugins.protocols.deepl_request import asked_of
 from plugins.protocols.parameter_calls import ParameterCalls, answered, quality_of
+from plugins.terms.glossaries import unknown
 from plugins.terms.method import list_glossaries
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
@@ -102,10 +103,10 @@ class DeepL:
 
     async def _glossary(self, request: Request) -> Any:
         name = request.path_params["glossary_id"]
-        for glossary in await self._stored(request):
-            if glossary["glossary_id"] == name:
-                return glossary
-        raise UnknownGlossaryError(f"this server has stored no glossary {name[:64]!r}")
+        stored = {glossary["glossary_id"]: glossary for glossary in await self._stored(request)}
+        if name not in stored:
+            raise unknown(name, list(stored))
+        return stored[name]
 
     async def _models(self, request: Request) -> list[pb.Model]:
         asked, context = await self._calls.read("ListModels", request, _any_models, key_of(request))

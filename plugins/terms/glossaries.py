@@ -1,6 +1,6 @@
 """The terms of calls, and the glossaries that these may name: files in a folder, read anew when they change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -84,7 +84,12 @@ class StoredGlossaries(Glossaries):
 
         Args:
             folder: where they lie; "": there are none.
+
+        Raises:
+            SettingsError: there is no such folder.
         """
+        if folder and not Path(folder).is_dir():
+            raise SettingsError(f"DRAGOMAN_GLOSSARIES (--glossaries): {folder}: no such folder")
         self._folder = folder
         self._seen: dict[Path, FileIdentity] = {}  # what was acted on
         self._stored: dict[Path, StoredGlossary] = {}  # replaced, never changed: the event loop reads it
@@ -101,20 +106,7 @@ class StoredGlossaries(Glossaries):
         for stored in self._stored.values():
             if stored.name == name:
                 return stored
-        raise UnknownGlossaryError(
-            f"no glossary {name[:_QUOTED]!r}; ListGlossaries names those that there are",
-            metadata={"glossary": name[:_QUOTED]},
-        )
-
-    def start(self) -> None:
-        """Read all; a wrong file is told of, and left out.
-
-        Raises:
-            SettingsError: there is no such folder.
-        """
-        if self._folder and not Path(self._folder).is_dir():
-            raise SettingsError(f"DRAGOMAN_GLOSSARIES (--glossaries): {self._folder}: no such folder")
-        self.refresh()
+        raise unknown(name, [stored.name for stored in self])
 
     def bad_terms(self, options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
         """Find what is wrong with the terms of a request, apart from the stored glossaries that it names."""
@@ -156,7 +148,7 @@ class StoredGlossaries(Glossaries):
         return Terms(indexes, protects_placeholders=options.protect_placeholders)
 
     def refresh(self, *, everything: bool = False) -> None:
-        """Read what is new or has changed, and forget what is gone.
+        """Read what is new or has changed, and forget what is gone; a wrong file is told of, and left out.
 
         Args:
             everything: whether what has not changed is read, too.
@@ -187,6 +179,14 @@ class StoredGlossaries(Glossaries):
                 _log.error("a glossary was refused: what was read of it before stays", why=str(error))
         self._seen = now
         self._stored = stored
+
+
+def unknown(name: str, known: Sequence[str]) -> UnknownGlossaryError:
+    """Make the error for a glossary that is not stored; it names those that are, as many as a line has room for."""
+    there_are = language.several(known) or "none"
+    return UnknownGlossaryError(
+        f"no glossary {name[:_QUOTED]!r}; there are: {there_are}", metadata={"glossary": name[:_QUOTED]}
+    )
 
 
 def _look(folder: Path) -> dict[Path, FileIdentity]:

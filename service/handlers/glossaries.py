@@ -13,9 +13,6 @@ from service.terms import Terms
 class Glossaries:
     """There are none of both; lives on the event loop but for :meth:`refresh`. A plugin has another one."""
 
-    def start(self) -> None:
-        """Read all stored ones; raises SettingsError where they are not there."""
-
     def refresh(self, *, everything: bool = False) -> None:
         """Read what is new or has changed, or everything, and forget what is gone; for any thread, one at a time."""
 
@@ -51,7 +48,7 @@ def glossaries_of(folder: str = "") -> Glossaries:
         folder: of the stored glossaries; "": there are none.
 
     Raises:
-        SettingsError: there is a folder, and no plugin can read it.
+        SettingsError: there is no such folder, or no plugin can read it.
     """
     make: Callable[[str], Glossaries] | None = plugins.first(plugins.TERMS)
     if make is not None:

@@ -20,9 +20,6 @@ from service.telemetry.metrics import Metrics
 class Followed(Protocol):
     """Other files that are read with the models: the glossaries."""
 
-    def start(self) -> None:
-        """Read all; raises SettingsError where they are not there."""
-
     def refresh(self, *, everything: bool = False) -> None:
         """Read what is new or has changed, or everything; for any thread, one at a time."""
 
@@ -45,9 +42,8 @@ class ModelFolders:
 
         Raises:
             BundleError: there is none, or one cannot be served: at a start somebody is watching.
-            SettingsError: there is no folder of glossaries where one is set.
         """
-        await asyncio.to_thread(self._glossaries.start)
+        await asyncio.to_thread(self._glossaries.refresh)
         paths = await asyncio.to_thread(self._paths)
         if not paths:
             raise no_bundles(self._settings.model_folders[0])

@@ -237,8 +237,8 @@ def for_people(record: CallStats, now_s: float) -> str:
     shared = f" ({record.cached} cached, {record.coalesced} coalesced)" if record.cached or record.coalesced else ""
     failed = f" ({record.failed_texts} failed)" if record.failed_texts else ""
     work = (
-        f" {record.model}: {record.texts} texts{failed}, {record.segments} segments{shared}, "
-        f"{record.source_tokens} tokens in, {record.target_tokens} out; queue {queue_ms:.1f}, "
+        f" {record.model}: {_counted(record.texts, 'text')}{failed}, {_counted(record.segments, 'segment')}{shared}, "
+        f"{_counted(record.source_tokens, 'token')} in, {record.target_tokens} out; queue {queue_ms:.1f}, "
         f"encode {encode_ms:.1f}, decode {decode_ms:.1f} ms;"
         if record.model
         else ""
@@ -249,3 +249,7 @@ def for_people(record: CallStats, now_s: float) -> str:
         f"{when:{_TIME}} [{_LEVELS.get(record.code, _OTHER_LEVEL):7}] {record.protocol} {record.method} {ending} "
         f"in {record.duration_s * 1e3:.1f} ms;{work} {record.caller} {record.request_id}{trace}"
     )
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

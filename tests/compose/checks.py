@@ -26,7 +26,7 @@ _LONG_TEXT = " ".join(f"There are {number} trees in the garden." for number in r
 _CALLERS = 8
 _PATIENCE_S = 30.0
 _STRANGER = "192.0.2.7"  # an address of no machine
-_OF_WAITS = "dragoman_model_wait_duration_seconds"  # has no data here: the only model is always in memory
+_OF_WAITS = "dragoman_model_wait_duration_seconds"  # has no data here: the models are always in memory
 _HARDENING = {
     "ReadonlyRootfs": True,
     "CapDrop": ["ALL"],
@@ -60,7 +60,10 @@ def translates(stack: Stack) -> None:
     with Client(stack.address) as client:
         whole = client.translate(SENTENCE, source_language="en", target_language="de")
         assert whole.text not in ("", SENTENCE), whole
-        assert [model.name for model in client.list_models()] == [whole.model]
+        served = [model.name for model in client.list_models()]
+        assert (whole.model, served) == ("en-de", ["de-en", "en-de"]), (whole, served)
+        back = client.translate(whole.text, source_language="de", target_language="en")
+        assert back.model == "de-en", back
         deltas = client.stream(SENTENCE, source_language="en", target_language="de")
         assert "".join(delta.text for delta in deltas) == whole.text
         answered = threading.Event()
@@ -131,7 +134,8 @@ def dashboard_has_data(stack: Stack) -> None:
             translates(stack)
             speaks_http(stack)
             with Client(stack.address) as client:  # a text that no cache knows: there is always something to decode
-                client.translate(f"There are {number} trees in the garden, and {number} birds.", model="en-de")
+                text = f"There are {number} trees in the garden, and {number} birds."
+                client.translate(text, model="en-de", quality_estimate=True)
 
     with ThreadPoolExecutor(1) as callers:
         future = callers.submit(traffic)

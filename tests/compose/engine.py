@@ -18,6 +18,7 @@ from tests import debian
 BASE_IMAGE = "python:3.11-slim"
 _RELEASE = debian.OLDEST  # its Python is the 3.11 of the base image
 _COMPOSE_RELEASE = debian.NEWEST  # the first with compose 2
+_PACKAGES = ("docker.io", "iptables", "debootstrap")
 _CA_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
 _IP_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
 
@@ -70,7 +71,8 @@ def _fetch(folder: Path) -> None:
     for name in ("tools", "partial"):
         (folder / name).mkdir(parents=True)
     archive = debian.Archive(folder / "apt", _RELEASE, _COMPOSE_RELEASE)
-    archive.download_with_dependencies("docker.io", "iptables", "debootstrap")
+    archive.download_with_dependencies(*_PACKAGES)
+    archive.download(*_PACKAGES)  # those that are installed as well
     archive.download(*(f"{name}/{_COMPOSE_RELEASE}" for name in ("docker-compose", "docker-buildx")))
     archive.unpack(folder / "tools")
     _link_iptables(folder / "tools/usr/sbin")

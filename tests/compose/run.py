@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,8 +82,8 @@ def main() -> int:
     except (engine.NoEngineError, NoPackagesError) as error:
         print(f"test-compose skipped: {error}")
         return 0
-    except AssertionError as error:
-        print(f"test-compose failed: {error}", file=sys.stderr)
+    except AssertionError:
+        print(f"test-compose failed:\n{traceback.format_exc()}", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
         print(f"test-compose failed: {error}\n{error.stderr}", file=sys.stderr)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import time
 import urllib.parse
 import urllib.request
@@ -12,22 +11,18 @@ from typing import Any
 
 from engine import Tools
 
+from bench.server_process import free_ports
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def until(condition: Callable[[], object], what: str, timeout_s: float = 60) -> None:
+def until(condition: Callable[[], object], what: str, timeout_s: float = 300) -> None:
     """Wait for something that takes a moment, such as the next scrape."""
     give_up_s = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > give_up_s:
             raise AssertionError(f"not within {timeout_s:g} s: {what}")
         time.sleep(0.5)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _get(url: str) -> str:
@@ -40,7 +35,8 @@ class Stack:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
-        self._ports = {name: _free_port() for name in ("GRPC_PORT", "HTTP_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT")}
+        names = ("GRPC_PORT", "HTTP_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT")
+        self._ports = dict(zip(names, free_ports(len(names)), strict=True))
         tools.env |= {name: str(port) for name, port in self._ports.items()}
         self.address = f"127.0.0.1:{self._ports['GRPC_PORT']}"
         self.http_address = f"127.0.0.1:{self._ports['HTTP_PORT']}"

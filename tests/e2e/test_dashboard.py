@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from bench.server_process import free_ports
 from dragoman import Client
 from dragoman.errors import DragomanError
 
@@ -53,9 +53,7 @@ class Prometheus:
         config, rules_file = folder / "prometheus.yml", folder / "alerts.yml"
         rules_file.write_text(rules)
         config.write_text(CONFIG.format(rules=rules_file, target=target))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            address = f"127.0.0.1:{probe.getsockname()[1]}"
+        address = f"127.0.0.1:{free_ports(1)[0]}"
         self._url = f"http://{address}/api/v1"
         options = {
             "config.file": config,

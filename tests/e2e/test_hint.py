@@ -3,7 +3,6 @@
 import os
 import pty
 import select
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from bench.server_process import free_ports
 from dragoman.cli import main
 from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY
 
 
 def free_address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+    return f"127.0.0.1:{free_ports(1)[0]}"
 
 
 def read_until(controller: int, word: str) -> str:

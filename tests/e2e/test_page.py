@@ -5,17 +5,23 @@ import operator
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import docx
+import grpc
 import pytest
 from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expect
 
+from bench.server_process import free_ports
 from dragoman.cli import main
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests import chromium
 from tests.e2e.bundles import copy_bundle, copy_pair
 from tests.e2e.texts import LONG
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
+from tests.waiting import until
 
 if chromium.PROGRAM is None:
     pytest.skip("no Chromium here: Debian has it as chromium", allow_module_level=True)
@@ -439,7 +445,7 @@ def test_a_server_that_is_gone_is_asked_again(tab: Tab) -> None:
 
 
 def test_the_page_comes_back_with_the_server(serve: Callable[..., ServerProcess], visit: Callable[..., Tab]) -> None:
-    server = serve("--http-address=127.0.0.1:0")
+    server = serve(f"--http-address=127.0.0.1:{free_ports(1)[0]}")
     tab = visit(server).open("#en/de/Good%20morning.")
     expect(tab.translation).to_have_text("Guten Morgen.")
     server.close()
@@ -454,6 +460,49 @@ def test_the_page_comes_back_with_the_server(serve: Callable[..., ServerProcess]
     expect(tab.translation).to_have_text(GERMAN)
     expect(tab.error).to_be_hidden()
     expect(tab.more).to_be_enabled()
+
+
+@contextmanager
+def busy(server: ServerProcess) -> Iterator[None]:
+    """Have the server refuse what a browser on this machine asks for."""
+    with grpc.insecure_channel(server.address) as channel:
+        call = TranslationStub(channel).TranslateText.future(pb.TranslateTextRequest(contents=[LONG], model="en-de"))
+        try:
+            until(lambda: server.metric("estimated_delay_seconds") > 0.05)
+            yield
+            assert not call.done(), "the text was too short to prove anything"
+        finally:
+            call.cancel()
+
+
+def test_a_busy_server_is_asked_again_in_silence_and_at_last_the_visitor_is_told(
+    serve: Callable[..., ServerProcess], visit: Callable[..., Tab]
+) -> None:
+    server = serve("--http-address=127.0.0.1:0", "--threads=1", "--slots=4", "--max-delay-s=0.01")
+    tab = visit(server).open("#en/de/")
+    expect(tab.target).to_have_value("de")
+    tab.page.evaluate(
+        """() => {
+            const error = document.getElementById("error");
+            window.told = 0;
+            new MutationObserver(() => (window.told += !error.hidden)).observe(error, { attributes: true });
+        }"""
+    )
+    for use, outcome in (
+        (lambda: tab.text.fill(ENGLISH), tab.page.locator("#translation", has_text=GERMAN)),
+        (tab.more.click, tab.page.locator("#alternatives button").first),
+    ):
+        before = server.metric("rejected_total", reason="OVERLOADED")
+        with busy(server):
+            use()
+            tab.wait_until("rejected_total", lambda value, enough=before + 2: value >= enough, reason="OVERLOADED")
+        expect(outcome).to_be_visible()
+        expect(tab.translation).to_have_attribute("aria-busy", "false")
+    assert tab.page.evaluate("window.told") == 0
+    with busy(server):
+        tab.text.fill("Good morning.")
+        expect(tab.error).to_contain_text("The server is busy. Try again in")
+        expect(tab.again).to_be_visible()
 
 
 def test_a_key_is_asked_for_and_the_error_says_when_to_try_again(

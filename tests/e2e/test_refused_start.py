@@ -39,6 +39,12 @@ def test_no_models_are_told_before_a_port_is_open(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dragoman serve: {no_bundles(tmp_path / 'nope')}\n")
 
 
+def test_a_folder_of_glossaries_that_is_not_there_is_told_before_a_port_is_open(tmp_path: Path) -> None:
+    done = serve("--address=127.0.0.1:0", f"--models={BUNDLE}", f"--glossaries={tmp_path / 'nope'}")
+    expected = f"dragoman serve: DRAGOMAN_GLOSSARIES (--glossaries): {tmp_path / 'nope'}: no such folder\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
+
+
 def test_two_models_of_a_name_are_told_before_a_port_is_open(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in "ab"]
     for folder in folders:

@@ -12,6 +12,7 @@ from typing import Final
 
 import grpc
 
+from bench.server_process import free_ports
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
@@ -131,7 +132,8 @@ def call_http(callers: Callers, address: str) -> None:
 
 
 def test_no_call_is_lost_where_a_server_is_restarted_again_and_again(serve) -> None:
-    server = serve("--http-address=127.0.0.1:0", *OFF)
+    port, http_port = free_ports(2)
+    server = serve(f"--address=127.0.0.1:{port}", f"--http-address=127.0.0.1:{http_port}", *OFF)
     with Callers(expected_of(server), server.address, server.http_address) as callers:
         for _ in range(RESTARTS):
             enough = callers.answered() + ANSWERS

@@ -6,13 +6,15 @@ from typing import Final
 
 import pytest
 
+from bench.server_process import free_ports
 from tests.e2e.steady_load import OFF, SteadyLoad, expected_of, grpc_caller, until_served_by
 
 AWAY_S: Final = 5.0  # several times what the client would try for with a server that it does not know
 
 
 def test_a_rolling_restart_loses_nothing(serve) -> None:
-    servers = [serve("--shutdown-delay-s=0.5", *OFF) for _ in range(2)]
+    ports = free_ports(2)
+    servers = [serve(f"--address=127.0.0.1:{port}", "--shutdown-delay-s=0.5", *OFF) for port in ports]
     target = "ipv4:" + ",".join(server.address for server in servers)
     with SteadyLoad(expected_of(servers[0]), lambda: grpc_caller(target)) as load:
         for place, server in enumerate(servers):
@@ -28,7 +30,7 @@ def test_a_rolling_restart_loses_nothing(serve) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_callers_of_one_server_wait_until_it_is_back(serve, number: signal.Signals) -> None:
-    server = serve(*OFF)
+    server = serve(f"--address=127.0.0.1:{free_ports(1)[0]}", *OFF)
     with SteadyLoad(expected_of(server), lambda: grpc_caller(server.address)) as load:
         load.go_on(10)
         server.signal(number)

@@ -37,6 +37,11 @@ export class Refusal extends Error {
     return this.reason === "SERVER_UNAVAILABLE" || this.status === 503;
   }
 
+  // Whether there is too much to do now, perhaps for this very page.
+  get isBusy() {
+    return ["QUEUE_FULL", "OVERLOADED", "CONCURRENCY_LIMITED"].includes(this.reason);
+  }
+
   get mayHelpToRetry() {
     return this.isAway || this.status === 429 || this.status >= 500;
   }
@@ -49,7 +54,9 @@ async function call(path, content, signal) {
   const headers = { "content-type": "application/json", ...keyHeader() };
   const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body, signal }).catch(unreachable);
   if (answer.ok) return answer;
-  throw refusal(answer.status, await answer.json().catch(() => ({})), answer.headers.get("retry-after"));
+  const why = await answer.json().catch(() => ({}));
+  signal?.throwIfAborted();
+  throw refusal(answer.status, why, answer.headers.get("retry-after"));
 }
 
 function keyHeader() {

@@ -6,6 +6,7 @@ import { judge, markDoubts } from "./doubts.js";
 import * as files from "./files.js";
 import * as guess from "./guess.js";
 import { nameOf, pairs, tag, whatCanBe } from "./languages.js";
+import { patiently } from "./patience.js";
 import * as problems from "./problems.js";
 import { light, moveToWord, showWords } from "./words.js";
 
@@ -31,7 +32,9 @@ let hasAskedForWords = false; // whether the alignments of that translation were
 
 // Translates the text that is shown once more, with options.
 async function translateAgain(options) {
-  const { translations } = await callForJson("v1/translate", { ...shown, options }, calls.signal);
+  const { signal } = calls;
+  const request = { ...shown, options };
+  const { translations } = await patiently(() => callForJson("v1/translate", request, signal), signal);
   return checked(translations[0]);
 }
 
@@ -154,7 +157,7 @@ async function translate() {
   output.ariaLive = "polite";
   try {
     checkText();
-    await stream(request, signal);
+    await patiently(() => stream(request, signal), signal);
     problems.succeed();
   } catch (error) {
     if (isStrange(error) && follow(error.metadata.source_language_code)) return;

@@ -15,6 +15,7 @@ from grpc_health.v1 import health_pb2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench.server_process import free_ports
 from dragoman import (
     AsyncClient,
     Client,
@@ -316,9 +317,7 @@ def test_waits_until_the_server_is_ready(kind: type, echo) -> None:
 
 @both
 def test_waits_for_a_server_that_is_not_there_yet(kind: type, start_echo) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
+    [port] = free_ports(1)
     starting = threading.Timer(0.5, start_echo, kwargs={"port": port})
     starting.start()
     try:

@@ -9,6 +9,7 @@ from dragoman.invalid import describe
 class Box(BaseModel):
     width: int = Field(gt=0)
     height: int = Field(gt=0)
+    label: str = Field(default="", max_length=3)
 
     @model_validator(mode="after")
     def _is_flat(self) -> Self:
@@ -23,9 +24,9 @@ class Box(BaseModel):
         ({"width": 0, "height": 1}, "width: must be greater than 0, not 0"),
         (
             {"width": 0, "height": "x"},
-            "width: must be greater than 0, not 0; "
-            "height: must be a valid integer, unable to parse string as an integer, not 'x'",
+            "width: must be greater than 0, not 0; height: must be a valid integer, not 'x'",
         ),
+        ({"width": 1, "height": 1, "label": "wide"}, "label: must have at most 3 characters, not 'wide'"),
         ({"width": 1, "height": 2}, "height must be at most width"),
     ],
 )

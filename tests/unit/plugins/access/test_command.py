@@ -37,7 +37,7 @@ def test_every_key_is_another(capsys) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["a name"], "name"),
+        (["a name"], "a name: must be 1 to 64 letters, digits, _ and -"),
         (["alice", "--requests-per-s=0"], "requests_per_s"),
         (["alice", "--burst=3"], "burst"),
         (["alice", "--concurrent-requests=-1"], "concurrent_requests"),

@@ -1,6 +1,5 @@
 """The best combinations of the choices of segments, against all combinations."""
 
-from collections import Counter
 from functools import reduce
 from itertools import product
 from operator import add
@@ -25,22 +24,24 @@ def choices(scores: st.SearchStrategy[float]) -> st.SearchStrategy[list[Choice]]
     return listed.map(lambda each: sorted(each, key=lambda choice: -choice.hypothesis.score))
 
 
-def segments(scores: st.SearchStrategy[float]) -> st.SearchStrategy[list[tuple[str, list[Choice]]]]:
-    return st.lists(st.tuples(st.sampled_from(["", " ", "\n"]), choices(scores)), max_size=4)
+def segments(
+    scores: st.SearchStrategy[float], separators: tuple[str, ...] = (" ", "\n")
+) -> st.SearchStrategy[list[tuple[str, list[Choice]]]]:
+    return st.lists(st.tuples(st.sampled_from(separators), choices(scores)), max_size=4)
 
 
 def best_of(count: int, text: list[tuple[str, list[Choice]]]) -> list[Alternative]:
     alternatives = Alternatives(count)
     for between, of_segment in text:
         alternatives.keep(between)
-        alternatives.add(of_segment[:count])
+        alternatives.add(of_segment)
     alternatives.keep("-")
     alternatives.keep("!")
     return alternatives.result()
 
 
 def every(text: list[tuple[str, list[Choice]]]) -> list[Alternative]:
-    """All combinations, the best first."""
+    """All combinations, the best first; of those that read the same, the first."""
     found = []
     for combination in product(*(of_segment for _, of_segment in text)):
         hypotheses = [choice.hypothesis for choice in combination]
@@ -54,14 +55,17 @@ def every(text: list[tuple[str, list[Choice]]]) -> list[Alternative]:
                 sum(hypothesis.log_probability for hypothesis in hypotheses) / tokens if tokens else 0.0,
             )
         )
-    return sorted(found, key=lambda alternative: -alternative.score)
+    found.sort(key=lambda alternative: -alternative.score)
+    first = {each.text: each for each in reversed(found)}
+    return [each for each in found if first[each.text] is each]
 
 
 @given(COUNTS, segments(st.integers(-4, 0)))
 def test_they_are_the_best_of_all_combinations(count: int, text) -> None:
     found, expected = best_of(count, text), every(text)
     assert [each.score for each in found] == [each.score for each in expected[:count]]
-    assert Counter(found) <= Counter(expected)  # of those with the score of the last any may be there
+    best = {each.text: each.score for each in expected}
+    assert all(each.score == best[each.text] for each in found)  # of those with the score of the last any may be there
 
 
 @given(COUNTS, segments(st.floats(-1e3, 1e3)))
@@ -69,6 +73,22 @@ def test_their_scores_are_the_best_ones_and_the_first_is_that_of_the_first_choic
     found = best_of(count, text)
     assert [each.score for each in found] == [each.score for each in every(text)[:count]]
     assert found[0].text == "".join(between + of_segment[0].text for between, of_segment in text) + "-!"
+
+
+@given(COUNTS, segments(st.integers(-4, 0), ("", " ")))
+def test_none_reads_as_another(count: int, text) -> None:
+    found = best_of(count, text)
+    assert len({each.text for each in found}) == len(found)
+    assert found[0] in every(text)
+
+
+def test_of_choices_that_read_the_same_the_best_counts() -> None:
+    segment = [
+        Choice(text, Hypothesis([7], score, score, FinishReason.EOS, 2))
+        for text, score in (("a", 0), ("a", -1), ("b", -2))
+    ]
+    found = best_of(3, [("", segment), (" ", segment)])
+    assert [(each.text, each.score) for each in found] == [("a a-!", 0), ("a b-!", -2), ("b a-!", -2)]
 
 
 def test_a_text_of_very_many_segments_has_alternatives() -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -178,13 +180,13 @@ async def test_models_that_are_too_large_together_are_refused(bounded: BoundedMo
 
 
 async def test_a_load_that_fails_fails_its_calls_and_is_tried_again_later(bounded: BoundedModels, monkeypatch) -> None:
-    monkeypatch.setattr(model_memory, "_FIRST_PAUSE_S", 0.2)
+    monkeypatch.setattr(model_memory, "_FIRST_PAUSE_S", 60.0)
     await bounded.start()
     bounded.unloadable.add("1")
     with capture_logs() as log:
         results = await asyncio.gather(*(bounded.hold("a") for _ in range(3)), return_exceptions=True)
     assert [type(result) for result in results] == [ModelUnavailableError] * 3
-    assert str(results[0]) == "model a could not be loaded; the server tries again in 0.2 s"
+    assert str(results[0]) == "model a could not be loaded; the server tries again in 60.0 s"
     [line] = [line for line in log if line["event"] == "a model could not be loaded"]
     assert (line["model"], line["why"]) == ("a", "RuntimeError: planted in 1")
     assert not bounded.serves("a")
@@ -192,7 +194,8 @@ async def test_a_load_that_fails_fails_its_calls_and_is_tried_again_later(bounde
         await bounded.hold("a")
     assert bounded.loads == ["a 1"]
     bounded.unloadable.clear()
-    await asyncio.sleep(0.25)
+    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 60.0)
+    monkeypatch.setattr(model_memory, "time", later)
     await bounded.use("a")
     assert bounded.serves("a")
     assert bounded.metrics.total("model_loads_total", model="a", outcome="failed") == 1

@@ -28,17 +28,31 @@ def folder(tmp_path: Path) -> Path:
 def test_the_files_of_a_folder_are_listed_by_name(folder: Path) -> None:
     (folder / "names.tsv").write_text("Tom\n")
     glossaries = StoredGlossaries(str(folder))
-    glossaries.start()
+    glossaries.refresh()
     listed = [each[:4] for each in glossaries]
     assert listed == [("names", "", "", 1), ("products.en-de", "en", "de", 1)]
-    with pytest.raises(UnknownGlossaryError, match="no glossary 'products'") as caught:
+
+
+def test_an_unknown_one_is_an_error_that_names_those_that_there_are(folder: Path) -> None:
+    (folder / "names.tsv").write_text("Tom\n")
+    glossaries = StoredGlossaries(str(folder))
+    glossaries.refresh()
+    with pytest.raises(UnknownGlossaryError) as caught:
         glossaries.find("products")
+    assert caught.value.message == "no glossary 'products'; there are: names, products.en-de"
     assert caught.value.metadata == {"glossary": "products"}
+    for number in range(9):
+        (folder / f"{number}.csv").write_text("Tom\n")
+    glossaries.refresh()
+    with pytest.raises(UnknownGlossaryError, match=r"; there are: 0, 1, 2, 3, 4, 5, 6, 7, \.\.\.$"):
+        glossaries.find("p" * 1000)
+    with pytest.raises(UnknownGlossaryError, match="there are: none"):
+        StoredGlossaries().find("products")
 
 
 def test_files_that_are_new_changed_or_gone_are_followed(folder: Path) -> None:
     glossaries = StoredGlossaries(str(folder))
-    glossaries.start()
+    glossaries.refresh()
     (folder / "products.en-de.csv").write_text("house,Gebäude\nhome,Heim\n")
     (folder / "names.csv").write_text("Tom\n")
     glossaries.refresh()
@@ -51,7 +65,7 @@ def test_files_that_are_new_changed_or_gone_are_followed(folder: Path) -> None:
 
 def test_a_wrong_file_leaves_what_was_read_before_and_hurts_no_other(folder: Path) -> None:
     glossaries = StoredGlossaries(str(folder))
-    glossaries.start()
+    glossaries.refresh()
     (folder / "products.en-de.csv").write_bytes(b"\xff\xff")
     (folder / "others.csv").write_text("a\n,x\n")
     (folder / "names.csv").write_text("Tom\n")
@@ -71,7 +85,7 @@ def test_a_wrong_file_leaves_what_was_read_before_and_hurts_no_other(folder: Pat
 
 def test_of_two_files_with_one_name_the_second_is_refused(folder: Path) -> None:
     glossaries = StoredGlossaries(str(folder))
-    glossaries.start()
+    glossaries.refresh()
     (folder / "products.en-de.tsv").write_text("house\tHeim\n")
     glossaries.refresh()
     assert forms(glossaries, "products.en-de", "a house") == [("Haus",)]
@@ -82,7 +96,7 @@ def test_a_file_that_was_refused_for_its_name_is_read_once_the_other_is_gone(fol
     (folder / "products.en-de.csv").write_bytes(content)
     (folder / "products.en-de.tsv").write_text("house\tHeim\n")
     glossaries = StoredGlossaries(str(folder))
-    glossaries.start()
+    glossaries.refresh()
     (folder / "products.en-de.csv").unlink()
     glossaries.refresh()
     assert forms(glossaries, "products.en-de", "a house") == [("Heim",)]
@@ -90,14 +104,14 @@ def test_a_file_that_was_refused_for_its_name_is_read_once_the_other_is_gone(fol
 
 def test_a_folder_that_is_not_there_ends_a_start_but_no_reload(folder: Path) -> None:
     glossaries = StoredGlossaries(str(folder))
-    glossaries.start()
+    glossaries.refresh()
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()
     glossaries.refresh()
     assert [each.name for each in glossaries] == ["products.en-de"]
     with pytest.raises(SettingsError, match="no such folder"):
-        StoredGlossaries(str(folder)).start()
+        StoredGlossaries(str(folder))
 
 
 @pytest.mark.parametrize(

@@ -411,7 +411,7 @@ def test_a_page_has_any_token_and_a_size_that_is_not_negative(size: int, token: 
 def test_terms_are_those_of_the_request_then_those_of_stored_glossaries(catalog: Catalog, tmp_path) -> None:
     (tmp_path / "names.csv").write_text("Tom\nhouse,Heim\n")
     glossaries = StoredGlossaries(str(tmp_path))
-    glossaries.start()
+    glossaries.refresh()
     glossary = pb.Glossary(entries=[pb.GlossaryEntry(source_term="house", target_terms=["Haus"])], names=["names"])
     options = pb.TranslateOptions(glossary=glossary, protect_placeholders=True)
     terms = check(request(options=options), catalog, SETTINGS, glossaries).options.terms

@@ -87,10 +87,23 @@ def test_the_level_is_the_servers_view_of_the_end(code: grpc.StatusCode, level: 
 def test_people_read_the_end_first() -> None:
     line = for_people(record(texts=1, segments=2, coalesced=1, trace_id="abc"), NOW_S)
     assert line == (
-        "2026-11-21T16:00:00.250000Z [info   ] grpc TranslateText OK in 12.5 ms; en-de: 1 texts, 2 segments "
+        "2026-11-21T16:00:00.250000Z [info   ] grpc TranslateText OK in 12.5 ms; en-de: 1 text, 2 segments "
         "(0 cached, 1 coalesced), 0 tokens in, 0 out; queue 500.0, encode 0.0, decode 0.0 ms; "
         "ipv4:127.0.0.1 id-7 trace abc"
     )
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 texts, 0 segments, 0 tokens in, 0 out;"),
+        (1, "1 text, 1 segment, 1 token in, 1 out;"),
+        (2, "2 texts, 2 segments, 2 tokens in, 2 out;"),
+    ],
+)
+def test_people_read_one_thing_or_several(count: int, words: str) -> None:
+    fields = dict.fromkeys(("texts", "segments", "source_tokens", "target_tokens"), count)
+    assert f" en-de: {words}" in for_people(record(**fields), NOW_S)
 
 
 def test_people_read_the_reason_of_an_error_and_nothing_of_work_that_was_not_done() -> None:

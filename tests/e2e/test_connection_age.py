@@ -4,22 +4,28 @@ import threading
 import time
 from collections.abc import Iterator
 
+import pytest
+
 from dragoman import Client
 from tests.e2e.relay import Relay
-from tests.server_process import PATIENCE_S
+from tests.server_process import PATIENCE_S, ServerProcess, serving
 
 
-def test_a_client_connects_again_after_a_while_and_loses_no_call(serve) -> None:
-    server = serve("--max-connection-age-s=0.5")
-    with Relay(server.address, "127.0.0.1") as relay, Client(relay.address, timeout_s=PATIENCE_S) as client:
+@pytest.fixture(scope="module")
+def impatient(_bundle: None) -> Iterator[ServerProcess]:
+    with serving("--max-connection-age-s=0.5") as server:
+        yield server
+
+
+def test_a_client_connects_again_after_a_while_and_loses_no_call(impatient: ServerProcess) -> None:
+    with Relay(impatient.address, "127.0.0.1") as relay, Client(relay.address, timeout_s=PATIENCE_S) as client:
         give_up_s = time.monotonic() + PATIENCE_S
         while relay.connections < 4:
             assert client.translate("Good morning.", model="en-de").text == "Guten Morgen."
             assert time.monotonic() < give_up_s
 
 
-def test_a_call_that_runs_when_its_connection_is_too_old_ends_well(serve) -> None:
-    server = serve("--max-connection-age-s=0.5")
+def test_a_call_that_runs_when_its_connection_is_too_old_ends_well(impatient: ServerProcess) -> None:
     reconnected = threading.Event()
 
     def texts() -> Iterator[str]:
@@ -27,7 +33,7 @@ def test_a_call_that_runs_when_its_connection_is_too_old_ends_well(serve) -> Non
         assert reconnected.wait(PATIENCE_S)
         yield "Good morning."
 
-    with Relay(server.address, "127.0.0.1") as relay, Client(relay.address, timeout_s=PATIENCE_S) as client:
+    with Relay(impatient.address, "127.0.0.1") as relay, Client(relay.address, timeout_s=PATIENCE_S) as client:
         answers = client.translate_many(texts(), model="en-de")
         assert next(answers).translation.text == "Guten Morgen."
         give_up_s = time.monotonic() + PATIENCE_S

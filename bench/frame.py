@@ -9,8 +9,7 @@ and errors of dragoman pass up to here.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import median
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from bench.arguments import add_json, make_parser
@@ -114,9 +113,3 @@ def in_turn(measures: Sequence[Callable[[], T]], rounds: int) -> list[list[T]]:
     """Measure A, B, A, B, ...: [measures][rounds]. What disturbs the machine for a while disturbs all."""
     turns = [[measure() for measure in measures] for _ in range(rounds)]
     return [list(figures) for figures in zip(*turns, strict=True)] if turns else [[] for _ in measures]
-
-
-def medians(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Make one row of several: the median of each figure."""
-    rows = list(rows)
-    return {name: median(row[name] for row in rows) for name in rows[0]}

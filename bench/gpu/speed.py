@@ -10,9 +10,10 @@ from bench.files import write_json
 from bench.frame import Figures
 from bench.gpu.accuracy import real_sentences
 from bench.gpu.floor import StepBytes, copy_bytes_per_s, step_bytes
-from bench.gpu.models import RANDOM, TOKENS, open_bundle, peer_folder
+from bench.gpu.models import open_bundle
 from bench.gpu.task import Task, left_out, slot_counts
 from bench.load.texts import read_pairs
+from bench.peers.random_model import SHAPES, TOKENS
 from bench.sentences import Sentences, random_sentences
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import JOINT, SOURCE
@@ -51,7 +52,7 @@ def peer(task: Task) -> Figures:
     joint = bundle.path / JOINT
     pieces = vocabulary(joint if joint.exists() else bundle.path / SOURCE)
     translator = ctranslate2.Translator(
-        str(peer_folder(task)), device=device, compute_type=_COMPUTE_TYPES[device], intra_threads=1
+        str(task.folder / "ctranslate2"), device=device, compute_type=_COMPUTE_TYPES[device], intra_threads=1
     )
     sentences, ours = _sentences(task, bundle), json.loads(file.read_text()) if file.exists() else {}
 
@@ -115,7 +116,7 @@ def in_order_of_value(most: int) -> list[int]:
 
 
 def _sentences(task: Task, bundle: Bundle) -> Sentences:
-    if task.size in RANDOM:
+    if task.size in SHAPES:
         return random_sentences(bundle.manifest, [TOKENS] * _RANDOM_SENTENCES, [TOKENS] * _RANDOM_SENTENCES)
     texts, _ = read_pairs(task.setup.data, task.setup.sentences)
     return real_sentences(bundle, texts)
@@ -123,7 +124,7 @@ def _sentences(task: Task, bundle: Bundle) -> Sentences:
 
 def _target_tokens(task: Task, opened: Graphs, sentences: Sentences) -> Sequence[int]:
     """Count the tokens of each translation, its end counted; a random model goes on to the limit."""
-    if task.size in RANDOM:
+    if task.size in SHAPES:
         return sentences.limits
     decoded = Batch(opened, min(_SLOTS, task.setup.most_slots)).decode(sentences)
     return [min(len(ids) + 1, limit) for ids, limit in zip(decoded, sentences.limits, strict=True)]

@@ -17,7 +17,6 @@ from bench.frame import Figures
 from bench.load.report import GENERATOR_WARNING
 from bench.log import log_with_time
 from bench.overload.drive import drive
-from bench.overload.targets import check
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(arguments: argparse.Namespace) -> Figures:
-    storm = drive(arguments, log_with_time())
-    checks, report = check(storm.figures()), storm.report()
+    report = drive(arguments, log_with_time())
     if arguments.plot:
         from bench.overload.plot import plot  # here: matplotlib takes a second
 
@@ -52,9 +50,7 @@ def measure(arguments: argparse.Namespace) -> Figures:
         "errors": report["errors"] or None,
         "lateness of the generator, ms": {"p95": report["p95_send_delay_ms"], "max": report["max_send_delay_ms"]},
         "warning": GENERATOR_WARNING if report["generator_limited"] else None,
-        "targets": [
-            {"": each.name, "target": each.target, "measured": each.measured, "passed": each.passed} for each in checks
-        ],
-        "checks": {each.name: each.passed for each in checks},
+        "targets": report["targets"],
+        "checks": {each[""]: each["passed"] for each in report["targets"]},
         "details": report,
     }

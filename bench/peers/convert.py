@@ -32,6 +32,14 @@ _CROSS = {
 }
 
 
+def converted(checkpoint: Checkpoint, work: Path) -> Path:
+    """Return the CTranslate2 model of a checkpoint, made if it is not in the folder."""
+    out, partial = work / "ctranslate2", work / "ctranslate2.partial"
+    if not out.exists():
+        convert(checkpoint, partial).rename(out)
+    return out
+
+
 def convert(checkpoint: Checkpoint, out: Path) -> Path:
     """Write the CTranslate2 model, in fp32: it is quantized as it is loaded."""
     spec = _spec(checkpoint)

@@ -110,25 +110,6 @@ def test_ctranslate2_has_the_tokens_of_plain_pytorch(
     assert alone == [[ids] for ids in expected[:5]]
 
 
-def test_transformers_has_the_tokens_of_plain_pytorch(default: tuple[Sentences, list[list[int]]]) -> None:
-    pytest.importorskip("transformers", reason='needs the extra "peers"')
-    from bench.peers import hugging_face
-
-    sentences, expected = default
-    some = list(range(0, len(sentences), 10))
-    program = hugging_face.program(Checkpoint.open(CHECKPOINT), quick=True)
-    threads = torch.get_num_threads()
-    contender = program.open({"threads": 1, "batch_size": 16})
-    try:
-        actual = contender.translate(sentences.take(some))
-        alone = contender.translate(sentences.take([0]))
-    finally:
-        contender.close()
-        torch.set_num_threads(threads)
-    assert actual == [expected[place] for place in some]
-    assert alone == [expected[0]]
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_architecture_is_converted_exactly(variant: str, tokenizer_folder: Path, tmp_path: Path) -> None:
     torch.manual_seed(3)
@@ -149,7 +130,9 @@ def test_every_architecture_is_converted_exactly(variant: str, tokenizer_folder:
 
 def test_the_random_model_never_ends_by_itself(tmp_path: Path) -> None:
     """Neither in plain PyTorch nor in CTranslate2, whose arithmetic here is int8."""
-    config = random_model.BASE | {name: SMALL[name] for name in ("d_model", "heads", "d_ff", "encoder_layers")}
+    config = random_model.SHAPES["base"] | {
+        name: SMALL[name] for name in ("d_model", "heads", "d_ff", "encoder_layers")
+    }
     config |= {"source_vocabulary_size": 500, "target_vocabulary_size": 500}
     random_model.write_checkpoint(tmp_path / "checkpoint", config, 25, 1)
     model, tokenizer = load_checkpoint(tmp_path / "checkpoint")

@@ -73,7 +73,3 @@ def test_rounds_take_turns() -> None:
     measures = [lambda name=name: order.append(name) or len(order) for name in "ab"]
     assert frame.in_turn(measures, 2) == [[1, 3], [2, 4]]
     assert order == ["a", "b", "a", "b"]
-
-
-def test_a_row_is_the_median_of_its_rounds() -> None:
-    assert frame.medians([{"a": 1.0, "b": 9.0}, {"a": 3.0, "b": 7.0}, {"a": 2.0, "b": 8.0}]) == {"a": 2.0, "b": 8.0}

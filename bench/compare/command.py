@@ -20,9 +20,6 @@ is switched off. Tokenizing is left out.
 A beam has a length penalty of 1; CTranslate2's counts no end-of-sentence token, and it ends a search sooner: see
 `bench.peers.ct2`. The random weights never end a sentence by themselves, so every hypothesis of both sides goes on to
 the limit. BLEU is of the sentences of --data that have a target.
-
-Servers are compared by `dragoman load-test --ramp`: `python -m bench.peers.serve` serves the converted model that
---work keeps.
 """
 
 import argparse
@@ -36,8 +33,7 @@ from bench.bleu import bleu
 from bench.compare.inprocess import OFFLINE, SINGLE, Score, compare
 from bench.compare.models import Model, default_model, random_model
 from bench.compare.outcome import Outcome, figures
-from bench.frame import ArgumentError, Figures
-from bench.log import Log, log_with_time
+from bench.frame import ArgumentError, Figures, Log, log_with_time
 from bench.peers import ct2, ours
 from bench.peers.random_model import SHAPES
 from dragoman.tokenizer import Tokenizer

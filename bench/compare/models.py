@@ -1,18 +1,19 @@
 """The models that are compared: for each its bundle, its checkpoint, its CTranslate2 model and its sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.exported import exported
-from bench.load.texts import DataFileError, read_data_file, read_pairs
+from bench.load.texts import read_data_file
 from bench.peers.checkpoint import Checkpoint
 from bench.peers.convert import converted
 from bench.peers.ours import ended_by_model
 from bench.peers.random_model import SEED, TOKENS, drawn_checkpoint, sentences
-from bench.sentences import Sentences, even_places
+from bench.sentences import Sentences, encoded, even_places
 from dragoman.bundle import Bundle, target_limit
-from dragoman.tokenizer import Tokenizer
+from dragoman.errors import DataError
+from model.corpus import read_corpus
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
         The sentences and their texts.
     """
     manifest, texts = Bundle.open(bundle).manifest, read_data_file(data).texts
-    sources = _sources(bundle, texts)
+    sources = encoded(bundle, texts)
     fitting = [index for index, ids in enumerate(sources) if 1 < len(ids) <= manifest.max_source_tokens]
     found = Sentences(
         [sources[index] for index in fitting],
@@ -69,8 +70,9 @@ def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model
     bundle = folder / "bundle" if precision == "int8" else exported(checkpoint.folder, precision, work)
     real, texts = real_sentences(bundle, data)
     try:
-        references = dict(zip(*read_pairs(data), strict=True))
-    except DataFileError:  # texts alone
+        corpus = read_corpus(data)
+        references = dict(zip(corpus.sources, corpus.targets, strict=True))
+    except DataError:  # texts alone
         references = {}
     return Model(bundle, checkpoint, converted(checkpoint, work), real, texts, references)
 
@@ -80,10 +82,5 @@ def random_model(shape: str, precision: str, work: Path, count: int) -> Model:
     checkpoint = Checkpoint.open(drawn_checkpoint(shape, work))
     bundle = exported(checkpoint.folder, precision, work)
     texts = sentences(checkpoint.config, TOKENS, count, SEED)
-    fixed = Sentences(_sources(bundle, texts), [TOKENS] * count)
+    fixed = Sentences(encoded(bundle, texts), [TOKENS] * count)
     return Model(bundle, checkpoint, converted(checkpoint, work), fixed, texts)
-
-
-def _sources(bundle: Path, texts: Sequence[str]) -> list[list[int]]:
-    tokenizer, eos_id = Tokenizer.open(bundle), Bundle.open(bundle).manifest.eos_id
-    return [[*tokenizer.encode(text), eos_id] for text in texts]

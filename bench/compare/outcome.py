@@ -6,9 +6,8 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from bench.frame import Figures
-from bench.machine import installed, machine, now
+from bench.machine import environment, installed, now
 from bench.peers.contender import Settings
-from bench.sentences import equal_sentences
 
 _PACKAGES: Final = ("dragoman", "onnxruntime", "ctranslate2")
 
@@ -36,24 +35,6 @@ class Side:
     figures: Sequence[float]
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Whether two sides did the same work; in int8 each rounds in its own way.
-
-    Attributes:
-        equal: of them with the very same target ids.
-        target_tokens: of the two sides, ours first.
-    """
-
-    sentences: int
-    equal: int
-    target_tokens: tuple[int, int]
-
-    @classmethod
-    def of(cls, ours: Sequence[list[int]], theirs: Sequence[list[int]]) -> "Agreement":
-        return cls(len(ours), equal_sentences(ours, theirs), (sum(map(len, ours)), sum(map(len, theirs))))
-
-
 class Ratio(NamedTuple):
     """Ours over theirs."""
 
@@ -70,7 +51,10 @@ class Outcome:
     """What came out for one part and model.
 
     Attributes:
-        agreement: of what they translated; None where that was not looked at.
+        sentences: that were translated.
+        equal: of them with the very same target ids on both sides; None where that was not looked at. In int8 each
+            side rounds in its own way.
+        target_tokens: of both sides, ours first; whether they did the same work.
         bleu: of both; None where there are no references, or no sacrebleu.
     """
 
@@ -80,7 +64,9 @@ class Outcome:
     higher_is_better: bool
     ours: Side
     theirs: Side
-    agreement: Agreement | None = None
+    sentences: int
+    equal: int | None = None
+    target_tokens: Sequence[int] = ()
     bleu: Sequence[float | None] = (None, None)
 
     @property
@@ -96,7 +82,7 @@ def describe(settings: Settings) -> str:
 
 def figures(outcomes: Sequence[Outcome]) -> Figures:
     """Say where and with what was measured; a row of each outcome; of the file every setting tried and every round."""
-    where, versions = machine(), {name: number for name in _PACKAGES if (number := installed(name))}
+    where, versions = environment(), {name: number for name in _PACKAGES if (number := installed(name))}
     return {
         "machine": f"{where['cores']} cores of {where['processor']}, {now()[:10]}",
         "versions": versions,
@@ -108,8 +94,9 @@ def figures(outcomes: Sequence[Outcome]) -> Figures:
 def row(outcome: Outcome) -> dict[str, str]:
     """Write an outcome, of both sides the median."""
     ours, theirs, agreement = outcome.ours, outcome.theirs, "-"
-    if found := outcome.agreement:
-        agreement = f"{found.equal / found.sentences:.0%}, {' and '.join(f'{n:,}' for n in found.target_tokens)}"
+    if outcome.equal is not None:
+        tokens = " and ".join(f"{count:,}" for count in outcome.target_tokens)
+        agreement = f"{outcome.equal / outcome.sentences:.0%}, {tokens}"
     return {
         "model": outcome.model,
         "part": outcome.part,

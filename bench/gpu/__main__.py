@@ -34,11 +34,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.arguments import add_json, make_parser, positive, some_of
-from bench.files import write_json
-from bench.frame import lines_of
-from bench.load.texts import DataFileError, read_pairs
+from bench.frame import lines_of, write_json
 from bench.machine import now
+from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from model.corpus import read_corpus
 
 # Of a rehearsal: its figures mean nothing.
 _LITTLE: Final[dict[str, Any]] = {
@@ -70,8 +70,8 @@ def main(argv: list[str]) -> int:
     add_json(parser)
     arguments = parser.parse_args(argv)
     try:
-        read_pairs(arguments.data)
-    except DataFileError as error:
+        read_corpus(arguments.data)
+    except DataError as error:
         parser.error(str(error))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process is left behind
     with tempfile.TemporaryDirectory(prefix="dragoman-gpu-") as scratch:

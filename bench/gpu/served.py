@@ -18,9 +18,9 @@ from bench.gpu.memory import used_mib
 from bench.gpu.task import Task
 from bench.load.prepare import LoadSettings
 from bench.load.run import run_load
-from bench.load.texts import read_pairs
 from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
 from dragoman.bundle import Manifest
+from model.corpus import read_corpus
 
 VERIFIED_TEXTS: Final = 200
 _RELOAD_TIMEOUT_S: Final = 60.0
@@ -69,7 +69,7 @@ def _load(task: Task, server: Running) -> Figures:
         warmup_s=task.setup.load_s / 5,
         verify_texts=VERIFIED_TEXTS,
     )
-    texts, _ = read_pairs(task.setup.data, task.setup.sentences)
+    texts = read_corpus(task.setup.data).sources[: task.setup.sentences]
     report = asyncio.run(run_load(settings, texts))
     return {
         "time_to_serving_s": server.time_to_serving_s,

@@ -6,17 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from bench.decoding import Batch, Graphs
-from bench.files import write_json
-from bench.frame import Figures
+from bench.frame import Figures, write_json
 from bench.gpu.accuracy import real_sentences
 from bench.gpu.floor import StepBytes, copy_bytes_per_s, step_bytes
 from bench.gpu.models import open_bundle
 from bench.gpu.task import Task, left_out, slot_counts
-from bench.load.texts import read_pairs
 from bench.peers.random_model import SHAPES, TOKENS
 from bench.sentences import Sentences, random_sentences
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import JOINT, SOURCE
+from model.corpus import read_corpus
 
 ROUNDS: Final = 2
 SENTENCES_PER_SLOT: Final = 8
@@ -118,7 +117,7 @@ def in_order_of_value(most: int) -> list[int]:
 def _sentences(task: Task, bundle: Bundle) -> Sentences:
     if task.size in SHAPES:
         return random_sentences(bundle.manifest, [TOKENS] * _RANDOM_SENTENCES, [TOKENS] * _RANDOM_SENTENCES)
-    texts, _ = read_pairs(task.setup.data, task.setup.sentences)
+    texts = read_corpus(task.setup.data).sources[: task.setup.sentences]
     return real_sentences(bundle, texts)
 
 

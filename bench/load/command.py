@@ -6,17 +6,18 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench.files import write_json
+from bench.frame import write_json
 from bench.load.calls import NoServerError
 from bench.load.options import as_json, load_settings, parse
 from bench.load.ramp import run_ramp
 from bench.load.report import to_text
 from bench.load.run import run_load
 from bench.load.slo import judge, to_line
-from bench.load.texts import DataFile, DataFileError, read_data_file
+from bench.load.texts import DataFile, read_data_file
 from bench.machine import environment, now
 from dragoman import access
 from dragoman.access import Access
+from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from dragoman.files import write_whole
 
@@ -34,7 +35,7 @@ def main(argv: list[str]) -> int:
     let_in = access.of(parser, arguments)
     try:
         data = read_data_file(arguments.data)
-    except DataFileError as error:
+    except DataError as error:
         parser.error(str(error))
     _warn_of_broken_lines(data)
     to_page = _page_writer(arguments)

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from bench.frame import Log
 from bench.load.prepare import LoadSettings
 from bench.load.run import run_load
-from bench.log import Log
 
 # From step to step until one fails, and how near the highest rate is to the truth.
 GROWTH: Final = 1.5

@@ -11,17 +11,18 @@ others. Several texts a request keep it from being what is measured.
 """
 
 import argparse
+from pathlib import Path
 
-from bench.arguments import add_data, add_serve, count, output_file, positive, whole
-from bench.frame import Figures
+from bench.arguments import add_serve, count, input_file, output_file, positive, whole
+from bench.frame import Figures, log_with_time
 from bench.load.report import GENERATOR_WARNING
-from bench.log import log_with_time
 from bench.overload.drive import drive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_data(parser)
+    data = Path("models/en-de/checkpoint/parity.tsv")
+    add("--data", type=input_file, default=data, metavar="FILE", help="source<TAB>target or text lines (%(default)s)")
     add("--texts-per-request", type=count, default=64, metavar="T", help="texts per request (%(default)s)")
     add("--factor", type=positive, default=5.0, metavar="F", help="storm, in sustainable rates (%(default)g)")
     for name, seconds, help_ in (

@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from bench.frame import Log
 from bench.load.drive import Watch, put
 from bench.load.figures import summarize
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Outcome, Samples
-from bench.load.texts import read_data_file, requests_of
+from bench.load.texts import read_data_file, serialize_requests
 from bench.load.timeline import timeline
-from bench.log import Log
 from bench.memory import Resident, share_grown, watch
 from bench.overload.phases import Phase, answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
 from bench.overload.targets import Figures, check
 from bench.server_process import NOTHING_FREE, Running, ServerError, english_model, running, serve_command
 from dragoman import Client
+from dragoman.v1.translation_pb2 import TranslateTextRequest
 
 STEADY_SHARE = 0.8
 _DELAY_FLAG = "--max-delay-s"
@@ -96,7 +97,8 @@ class _Loads:
         self._arguments = arguments
         with Client(server.address) as client:
             model = english_model(client)
-        self._requests = requests_of(read_data_file(arguments.data).texts, model, arguments.texts_per_request)
+        texts, template = read_data_file(arguments.data).texts, TranslateTextRequest(model=model)
+        self._requests = serialize_requests(texts, arguments.texts_per_request, template)
 
     def told(self, rate: float) -> str:
         return f"{rate:.1f} requests/s, {rate * self._arguments.texts_per_request:.0f} texts/s"

@@ -33,20 +33,18 @@ _CROSS = {
 
 
 def converted(checkpoint: Checkpoint, work: Path) -> Path:
-    """Return the CTranslate2 model of a checkpoint, made if it is not in the folder."""
+    """Return the CTranslate2 model of a checkpoint, made if it is not in the folder.
+
+    It is in fp32: CTranslate2 quantizes it as it is loaded.
+    """
     out, partial = work / "ctranslate2", work / "ctranslate2.partial"
     if not out.exists():
-        convert(checkpoint, partial).rename(out)
-    return out
-
-
-def convert(checkpoint: Checkpoint, out: Path) -> Path:
-    """Write the CTranslate2 model, in fp32: it is quantized as it is loaded."""
-    spec = _spec(checkpoint)
-    spec.validate()
-    spec.optimize()
-    out.mkdir(parents=True)
-    spec.save(str(out))
+        spec = _spec(checkpoint)
+        spec.validate()
+        spec.optimize()
+        partial.mkdir(parents=True, exist_ok=True)
+        spec.save(str(partial))
+        partial.rename(out)
     return out
 
 

@@ -1,6 +1,5 @@
 """CTranslate2 as a side of a comparison, in this process."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,59 +29,42 @@ def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool 
         precision,
         offline=[{**used, "batch_type": kind, "max_batch_size": size} for used, kind, size in offline],
         single=[one, together],
-        open=lambda settings: _InProcess(Ids(model, checkpoint, precision, settings), settings, beam_size),
+        open=lambda settings: _InProcess(model, checkpoint, precision, settings, beam_size),
     )
 
 
-class Ids:
-    """A translator that takes and gives ids, as all others here, where CTranslate2 has pieces."""
+class _InProcess:
+    """A translator that takes and gives ids, as all others here, where CTranslate2 has pieces.
 
-    def __init__(self, model: Path, checkpoint: Checkpoint, precision: str, settings: Settings) -> None:
+    The length that CTranslate2 divides a log-probability by counts no end-of-sentence token, while ours does. And
+    it ends a search once `beam_size` hypotheses have ended; ours goes on while a live one scores better.
+    """
+
+    def __init__(self, model: Path, checkpoint: Checkpoint, precision: str, settings: Settings, beam_size: int) -> None:
         """Load a converted model.
 
         Args:
-            settings: `inter_threads`, batches decoded at a time, and `intra_threads` of each.
+            settings: `inter_threads`, batches decoded at a time, and `intra_threads` of each; `max_batch_size` and
+                `batch_type`; without these two, all are one batch.
         """
         source, target = checkpoint.tokenizer_files()
         self._pieces = vocabulary(source)
         self._ids = {piece: index for index, piece in enumerate(vocabulary(target))}
-        self.translator = ctranslate2.Translator(
+        batching = {name: settings[name] for name in ("batch_type", "max_batch_size") if name in settings}
+        self._search: dict[str, Any] = {"beam_size": beam_size, "length_penalty": 1, **batching}
+        self._translator = ctranslate2.Translator(
             str(model),
             compute_type=_COMPUTE_TYPES[precision],
             inter_threads=settings["inter_threads"],
             intra_threads=settings["intra_threads"],
         )
 
-    def translate(
-        self, sources: Sequence[list[int]], limit: int, beam_size: int = 1, **batching: Any
-    ) -> list[list[int]]:
-        """Decode, with a length penalty of 1.
-
-        The length that CTranslate2 divides a log-probability by counts no end-of-sentence token, while ours does. And
-        it ends a search once `beam_size` hypotheses have ended; ours goes on while a live one scores better.
-
-        Args:
-            batching: `max_batch_size` and `batch_type`; without, all are one batch.
-
-        Returns:
-            Target ids of each.
-        """
-        pieces = [[self._pieces[index] for index in ids] for ids in sources]
-        results = self.translator.translate_batch(
-            pieces, beam_size=beam_size, length_penalty=1, max_decoding_length=limit, **batching
-        )
+    def translate(self, sentences: Sentences) -> list[list[int]]:
+        pieces = [[self._pieces[index] for index in ids] for ids in sentences.sources]
+        # One limit for all is the only one there is; where it matters, sentences that reach theirs are left out.
+        limit = max(sentences.limits)
+        results = self._translator.translate_batch(pieces, max_decoding_length=limit, **self._search)
         return [[self._ids[piece] for piece in result.hypotheses[0]] for result in results]
 
-
-class _InProcess:
-    def __init__(self, model: Ids, settings: Settings, beam_size: int) -> None:
-        self._model = model
-        self._beam_size = beam_size
-        self._batching = {name: settings[name] for name in ("batch_type", "max_batch_size") if name in settings}
-
-    def translate(self, sentences: Sentences) -> list[list[int]]:
-        # One limit for all is the only one there is; where it matters, sentences that reach theirs are left out.
-        return self._model.translate(sentences.sources, max(sentences.limits), self._beam_size, **self._batching)
-
     def close(self) -> None:
-        self._model.translator.unload_model()
+        self._translator.unload_model()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import pytest
 import torch
 
-from bench.server_process import running
-from dragoman import Client
 from dragoman.bundle import target_limit
 from dragoman.tokenizer import Tokenizer
 from export.samples import Sample
@@ -26,9 +23,8 @@ from tests import plain_pytorch
 pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
 
 from bench.compare.models import real_sentences
-from bench.peers import ct2, ours, random_model
+from bench.peers import convert, ct2, ours, random_model
 from bench.peers.checkpoint import Checkpoint
-from bench.peers.convert import convert
 from bench.sentences import Sentences
 
 REPOSITORY = Path(__file__).parents[2]
@@ -84,7 +80,7 @@ def default() -> tuple[Sentences, list[list[int]]]:
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The default model as CTranslate2 loads it."""
-    return convert(Checkpoint.open(CHECKPOINT), tmp_path_factory.mktemp("peers") / "ctranslate2")
+    return convert.converted(Checkpoint.open(CHECKPOINT), tmp_path_factory.mktemp("peers"))
 
 
 @pytest.fixture(scope="module")
@@ -121,11 +117,11 @@ def test_every_architecture_is_converted_exactly(variant: str, tokenizer_folder:
     corpus = read_corpus(PAIRS)
     save_checkpoint(tmp_path / "checkpoint", model, tokenizer_folder, {}, Corpus(["Yes."], ["Ja."], []))
     checkpoint = Checkpoint.open(tmp_path / "checkpoint")
-    peer = ct2.Ids(convert(checkpoint, tmp_path / "peer"), checkpoint, "fp32", ONE_THREAD)
+    peer = ct2.program(convert.converted(checkpoint, tmp_path), checkpoint, "fp32").open(ONE_THREAD)
     sources = sentences_of(Tokenizer.open(tokenizer_folder), corpus.sources[:40], 2).sources
     expected = greedy(model, sources, max_target_tokens=12)
     assert len({tuple(ids) for ids in expected}) > 1
-    assert peer.translate(sources, 12) == expected
+    assert peer.translate(Sentences(sources, [12] * len(sources))) == expected
 
 
 def test_the_random_model_never_ends_by_itself(tmp_path: Path) -> None:
@@ -139,24 +135,13 @@ def test_the_random_model_never_ends_by_itself(tmp_path: Path) -> None:
     sources = sentences_of(tokenizer, random_model.sentences(config, 25, 20, 1), 2).sources
     expected = greedy(model, sources, max_target_tokens=25)
     checkpoint = Checkpoint.open(tmp_path / "checkpoint")
-    folder = convert(checkpoint, tmp_path / "peer")
+    folder = convert.converted(checkpoint, tmp_path)
     assert {len(ids) for ids in expected} == {25}
     assert len({tuple(ids) for ids in expected}) > 1
-    assert ct2.Ids(folder, checkpoint, "fp32", ONE_THREAD).translate(sources, 25) == expected
-    assert {len(ids) for ids in ct2.Ids(folder, checkpoint, "int8", ONE_THREAD).translate(sources, 25)} == {25}
-
-
-def test_ctranslate2_serves_behind_our_servicer(default: tuple[Sentences, list[list[int]]], converted: Path) -> None:
-    _, expected = default
-    tokenizer = Tokenizer.open(CHECKPOINT)
-    texts = read_corpus(PAIRS).sources[:40]
-    command = [sys.executable, "-m", "bench.peers.serve", f"--bundle={BUNDLE}", f"--checkpoint={CHECKPOINT}"]
-    command += [f"--ctranslate2={converted}", "--precision=fp32", "--size=8", "--wait-ms=1", "--inter-threads=2"]
-    with running(command) as server, Client(server.address) as client:
-        translations = client.translate(texts, source_language="en", target_language="de")
-    assert [translation.text for translation in translations] == [
-        tokenizer.decode(ids).strip() for ids in expected[:40]
-    ]
+    fp32, int8 = (ct2.program(folder, checkpoint, precision).open(ONE_THREAD) for precision in ("fp32", "int8"))
+    sentences = Sentences(sources, [25] * len(sources))
+    assert fp32.translate(sentences) == expected
+    assert {len(ids) for ids in int8.translate(sentences)} == {25}
 
 
 def test_our_side_decodes_the_same_at_once_and_one_by_one() -> None:

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from bench.compare.outcome import Agreement, Outcome, Side, Trial, figures, row
+from bench.compare.outcome import Outcome, Side, Trial, figures, row
 from bench.frame import table
 
 OFFLINE = Outcome(
@@ -16,7 +16,9 @@ OFFLINE = Outcome(
         [3000.0, 3100.0, 2900.0],
     ),
     theirs=Side("ctranslate2", "int8", {"inter_threads": 2}, [Trial({"inter_threads": 2}, 2000.0)], [2000.0] * 3),
-    agreement=Agreement(sentences=4, equal=3, target_tokens=(1000, 1001)),
+    sentences=4,
+    equal=3,
+    target_tokens=(1000, 1001),
     bleu=(43.46, 43.5),
 )
 SINGLE = Outcome(
@@ -26,6 +28,7 @@ SINGLE = Outcome(
     higher_is_better=False,
     ours=Side("dragoman", "int8", {"threads": 1}, [], [2.0, 2.0, 4.0]),
     theirs=Side("ctranslate2", "fp32", {}, [], [8.0, 4.0, 8.0]),
+    sentences=4,
 )
 
 

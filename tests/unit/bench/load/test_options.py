@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bench.files import write_json
+from bench.frame import write_json
 from bench.load.options import as_json, load_settings, parse
 from dragoman.access import Access
 

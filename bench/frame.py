@@ -95,15 +95,11 @@ def lines_of(figures: Mapping[str, Any]) -> list[str]:
     for name, value in figures.items():
         if name in ("checks", "details") or value is None:
             continue
-        if is_table(value):
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
             lines += ["", *table(value), ""]
         else:
             lines.append(f"- {name}: {as_text(value)}")
     return lines
-
-
-def is_table(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:

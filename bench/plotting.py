@@ -30,7 +30,6 @@ _STYLE: Final[dict[str, Any]] = {
 # Beyond this ratio of the largest to the smallest figure small ones drown in a linear axis.
 _LOG_FROM: Final = 20.0
 
-
 Timeline = Mapping[str, Any]
 
 

@@ -13,13 +13,14 @@ is switched off. Tokenizing is left out.
   single      one sentence after another: median latency
 
   default     the model of --model-folder, on the sentences of --data
-  base        6+6 layers, width 512, vocabulary 32,000; these three have random weights, and 25 tokens in and out
+  base        6+6 layers, width 512, vocabulary 32,000
+  large       12+12 layers, width 1024, vocabulary 32,000
   opus-mt     6+6 layers, width 512, vocabulary 58,101
   nllb-600m   12+12 layers, width 1024, vocabulary 256,206; needs 6 GB of memory and 8 GB of disk
 
 A beam has a length penalty of 1; CTranslate2's counts no end-of-sentence token, and it ends a search sooner: see
-`bench.peers.ct2`. The random weights never end a sentence by themselves, so every hypothesis of both sides goes on to
-the limit. BLEU is of the sentences of --data that have a target.
+`bench.peers.ct2`. All but the default model have random weights, and 25 tokens in and out: these weights never end a
+sentence by themselves. BLEU is of the sentences of --data that have a target.
 """
 
 import argparse
@@ -42,7 +43,7 @@ PARTS = ("offline", "single")
 MODELS = ("default", *SHAPES)
 
 # Sentences of the offline part and of the single part, for some seconds a measurement.
-_COUNTS = {"default": (2000, 200), "base": (256, 24), "opus-mt": (256, 24), "nllb-600m": (64, 8)}
+_COUNTS = {"default": (2000, 200), "base": (256, 24), "large": (64, 8), "opus-mt": (256, 24), "nllb-600m": (64, 8)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +76,7 @@ def _outcomes(plan: argparse.Namespace, work: Path, log: Log) -> Iterator[Outcom
             model = default_model(plan.model_folder, plan.data, plan.precision, work / name)
         else:
             model = random_model(name, plan.precision, work / name, max(_COUNTS[name]))
-        parts = [(part, most) for part, most in zip((OFFLINE, SINGLE), _COUNTS[name], strict=True)]
+        parts = zip((OFFLINE, SINGLE), _COUNTS[name], strict=True)
         for beam_size, (part, most) in product(plan.beam_sizes, parts):
             if part.name not in plan.parts:
                 continue

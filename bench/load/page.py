@@ -31,10 +31,10 @@ _numbers = itertools.count()
 
 
 def run_page(report: Report) -> str:
-    sections = [*_plots(report), ("Figures", _table(rows(report))), ("Settings", _table(_settings(report["settings"])))]
+    setting = [*_settings(report["settings"]), *report["environment"].items()]
+    sections = [*_plots(report), ("Figures", _table(rows(report))), ("Settings and generator", _table(setting))]
     if report["slo"]:
         sections.append(("Targets", _table((verdict["name"], to_line(verdict)) for verdict in report["slo"])))
-    sections += [("Environment of the generator", _table(report["environment"].items()))]
     models = ", ".join(model["name"] for model in report.get("models", []))
     date = report["date"].replace("T", " ").replace("+00:00", " UTC")
     missed = [verdict for verdict in report["slo"] if not verdict["met"]]
@@ -75,7 +75,7 @@ def _plots(report: Report) -> Iterator[tuple[str, str]]:
     """Draw a title and an SVG each: of the load, and of the server where its metrics were followed."""
     timeline, series, at = report.get("timeline", {}), report.get("server", {}), ""
     if report["mode"] == "ramp":
-        at = ", at the rate shown" if timeline else ""
+        at = f", at {report['request_rate']:.1f} requests/s" if timeline else ""
         yield "Latency against rate", _svg(lambda axes: _ramp(axes, report), "requests/s", "latency, ms")
     if timeline.get("t_s"):
         yield f"Latency over time{at}", _svg(lambda axes: plotting.draw_latencies(axes, timeline), "seconds")

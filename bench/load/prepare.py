@@ -5,14 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 
+import numpy as np
+
 from bench.load.loops import ClosedLoop, OpenLoop, poisson_arrivals
-from bench.load.texts import serialize_requests, with_priority
-from bench.load.workload import bulk_requests, repeated
+from bench.load.texts import serialize_requests
+from bench.load.workload import repeated
 from dragoman.access import Access
 from dragoman.v1 import translation_pb2
 
 # Requests that are drawn where a load ends by the clock and not by their number: then they begin again.
 _DRAWN_REQUESTS = 20_000
+# Serialized messages that are joined are one merged message.
+_BULK = translation_pb2.TranslateTextRequest(priority=translation_pb2.PRIORITY_BULK).SerializeToString()
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,10 @@ def make_workload(
     template = _template(settings, models)
     drawn = _draw_texts(settings, texts, loop)
     requests = serialize_requests(drawn, settings.texts_per_request, template)
-    bulk = bulk_requests(len(requests), settings.bulk_share, settings.seed)
+    chosen = np.random.default_rng(settings.seed).random(len(requests)) < settings.bulk_share
+    bulk = frozenset(np.flatnonzero(chosen).tolist())
     for number in bulk:
-        requests[number] = with_priority(requests[number], translation_pb2.PRIORITY_BULK)
+        requests[number] += _BULK
     return Workload(template, drawn, requests, bulk)
 
 

@@ -77,7 +77,7 @@ def figures(report: Report) -> Rows:
     yield "target tokens", f"{report['output_throughput']:.1f} /s"
     yield "from the result cache", cache_share(report)
     if report.get("server_cpu_ms") is not None:
-        yield "processor of the server", f"{report['server_cpu_ms']:.2f} ms a request"
+        yield "processor time", f"{report['server_cpu_ms']:.2f} ms of the server a request"
     if not report["completed"]:
         yield "latency", "no request was answered"
     names = ("mean", *(f"p{percentile}" for percentile in PERCENTILES), "max")

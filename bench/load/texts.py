@@ -75,10 +75,6 @@ def serialize_requests(
     return [head + _contents(texts, start, texts_per_request) for start in starts]
 
 
-def with_priority(request: bytes, priority: translation_pb2.Priority) -> bytes:
-    return request + translation_pb2.TranslateTextRequest(priority=priority).SerializeToString()
-
-
 def _contents(texts: list[str], start: int, count: int) -> bytes:
     """Serialize the field `contents` alone: serialized messages that are joined are one merged message."""
     contents = [texts[index % len(texts)] for index in range(start, start + count)]

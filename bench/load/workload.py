@@ -1,4 +1,4 @@
-"""Which texts and priorities a load test sends, drawn before it starts. Pure, with seeds."""
+"""Which texts a load test asks for again, drawn before it starts. Pure, with seeds."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,3 @@ def repeated(texts: int, count: int, share: float, seed: int) -> NDArray[np.int6
     # A single text is popular and all the others as well.
     drawn[rare] = popular + in_turn % (texts - popular) if texts > popular else 0
     return drawn
-
-
-def bulk_requests(requests: int, share: float, seed: int) -> frozenset[int]:
-    """Choose the requests of the priority bulk, each with the probability `share`; gives their numbers."""
-    chosen = np.random.default_rng(seed).random(requests) < share
-    return frozenset(np.flatnonzero(chosen).tolist())

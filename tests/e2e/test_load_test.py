@@ -65,7 +65,7 @@ def test_a_run_with_everything_is_reported_as_text_json_and_page(server, load_te
     assert "all targets met" in html
     assert b"latency p95" in done.stdout
     assert report["server_cpu_ms"] > 0
-    assert b"processor of the server:" in done.stdout
+    assert b"processor time:" in done.stdout
 
 
 def test_answers_of_the_result_cache_are_told(server, load_test, tmp_path) -> None:

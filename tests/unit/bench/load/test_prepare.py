@@ -64,3 +64,15 @@ def test_texts_that_are_compared_are_the_first_that_differ() -> None:
     settings = LoadSettings("nowhere:1", concurrency=1, requests=1, verify_texts=3)
     texts = ["b", "a", "b", "c", "d"]
     assert make_workload(settings, texts, make_loop(settings), MODELS).texts == ["b", "a", "c"]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_requests_of_the_priority_bulk_are_none_or_all_at_the_ends(seed: int) -> None:
+    for bulk_share, bulk in ((0.0, frozenset()), (1.0, frozenset(range(30)))):
+        load = LoadSettings("nowhere:1", concurrency=1, requests=30, bulk_share=bulk_share, seed=seed)
+        assert make_workload(load, TEXTS, make_loop(load), MODELS).bulk == bulk
+
+
+def test_the_share_of_requests_of_the_priority_bulk() -> None:
+    load = LoadSettings("nowhere:1", concurrency=1, requests=10_000, bulk_share=0.3, seed=1)
+    assert len(make_workload(load, TEXTS, make_loop(load), MODELS).bulk) == pytest.approx(3000, rel=0.05)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.load.workload import bulk_requests, repeated
+from bench.load.workload import repeated
 
 seeds = st.integers(0, 2**32 - 1)
 counts = st.integers(0, 300)
@@ -25,13 +25,3 @@ def test_the_share_is_asked_for_again_and_the_others_come_in_turn() -> None:
     often = np.bincount(popular)[:2] / len(popular)
     first = 1 / (np.arange(1, 1001) ** -1.1).sum()
     assert often.tolist() == pytest.approx([first, first * 2**-1.1], rel=0.1)
-
-
-@given(counts, seeds)
-def test_bulk_requests_are_none_or_all_at_the_ends(requests: int, seed: int) -> None:
-    assert bulk_requests(requests, 0.0, seed) == frozenset()
-    assert bulk_requests(requests, 1.0, seed) == frozenset(range(requests))
-
-
-def test_the_share_of_bulk_requests() -> None:
-    assert len(bulk_requests(10_000, 0.3, 1)) == pytest.approx(3000, rel=0.05)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
-from importlib.resources import files
+from pathlib import Path
 from string import Template
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ _SERVER_PLOTS: Final = (
     ("Processor of the server", "cpu_cores", plotting.GREY, "cores"),
     ("Memory of the server", "resident_mib", plotting.VIOLET, "MiB"),
 )
+_PAGE: Final = Path(__file__).with_name("page.html")
 _TICKS: Final = (0.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 _SIZE: Final = (6.2, 2.9)
 
@@ -33,17 +34,15 @@ _numbers = itertools.count()
 def run_page(report: Report) -> str:
     setting = [*_settings(report["settings"]), *report["environment"].items()]
     sections = [*_plots(report), ("Figures", _table(rows(report))), ("Settings and generator", _table(setting))]
-    if report["slo"]:
-        sections.append(("Targets", _table((verdict["name"], to_line(verdict)) for verdict in report["slo"])))
     models = ", ".join(model["name"] for model in report.get("models", []))
     date = report["date"].replace("T", " ").replace("+00:00", " UTC")
-    missed = [verdict for verdict in report["slo"] if not verdict["met"]]
+    missed = [to_line(verdict) for verdict in report["slo"] if not verdict["met"]]
     targets = f"{len(missed)} of {len(report['slo'])} targets missed" if missed else "all targets met"
     parts = [f"model {models}", report["settings"]["address"], date, *([targets] if report["slo"] else [])]
-    return Template(files("bench.load").joinpath("page.html").read_text(encoding="utf-8")).substitute(
+    return Template(_PAGE.read_text(encoding="utf-8")).substitute(
         title=escape(_title(report)),
         subtitle=escape(" · ".join(parts + (["interrupted"] if report["interrupted"] else []))),
-        warnings="\n".join(f'<p class="note">{escape(warning)}</p>' for warning in warnings(report)),
+        warnings="\n".join(f'<p class="note">{escape(warning)}</p>' for warning in [*missed, *warnings(report)]),
         sections="\n".join(f"<section><h2>{escape(name)}</h2>{content}</section>" for name, content in sections),
     )
 

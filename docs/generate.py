@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from docs.generators import client, commands, configuration, contract, openapi, prometheus_rule
+from docs.generators import client, commands, contract, metrics, openapi, prometheus_rule, settings
 
 DOCS = Path(__file__).parent
 PAGES: dict[Path, Callable[[], str]] = {
-    configuration.PAGE: configuration.page,
     DOCS / "reference" / "client.md": client.page,
     DOCS / "reference" / "commands.md": commands.page,
     DOCS / "reference" / "contract.md": contract.page,
+    DOCS / "reference" / "metrics.md": metrics.page,
+    DOCS / "reference" / "settings.md": settings.page,
     openapi.FILE: openapi.page,
     prometheus_rule.FILE: prometheus_rule.page,
 }

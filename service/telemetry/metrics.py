@@ -2,7 +2,7 @@
 
 No label ever holds a value of the user: ``method``, ``protocol``, ``code``, ``reason``, ``outcome``, ``priority``,
 ``files`` and ``graph`` come from closed sets of ours, ``model``, ``language``, ``precision``, ``device`` and ``key``
-(its name, never the key itself) from the operator's bundles, settings and files. docs/observability.md lists them all.
+(its name, never the key itself) from the operator's bundles, settings and files. docs/reference/metrics.md lists all.
 """
 
 from collections.abc import Mapping
@@ -180,7 +180,7 @@ class ModelMetrics:
     )
 
     def __init__(self, metrics: "Metrics", model: str) -> None:
-        for name, family in _families(ModelMetrics):
+        for name, family in families(ModelMetrics):
             made = getattr(metrics, name)
             series = {value: made.labels(model, value) for value in family.series}
             setattr(self, name, series or made.labels(model))
@@ -270,7 +270,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         for kind, labels in ((Metrics, ()), (ModelMetrics, ("model",))):
-            for name, family in _families(kind):
+            for name, family in families(kind):
                 setattr(self, name, family.make(name, labels, self.registry))
         self.model_info = Info("model", "What is served.", ["model"], namespace=_PREFIX, registry=self.registry)
         self.processes.set(1)
@@ -309,5 +309,6 @@ class Metrics:
         self._in_memory = set(sizes_bytes)
 
 
-def _families(kind: type) -> list[tuple[str, _Family]]:
+def families(kind: type) -> list[tuple[str, _Family]]:
+    """List the descriptions of the metrics of a class, by their names without the prefix."""
     return [(name, family) for name, family in vars(kind).items() if isinstance(family, _Family)]

@@ -8,7 +8,7 @@ from google.protobuf.descriptor import Descriptor
 
 import dragoman
 from docs import generate
-from docs.generators import client, commands, configuration, contract, markdown
+from docs.generators import client, commands, contract, markdown, settings
 from dragoman.cli import all_commands
 from dragoman.v1 import translation_pb2 as pb
 from service.settings import Settings
@@ -52,7 +52,7 @@ def _fields(message: Descriptor) -> list[str]:
 
 
 def test_the_configuration_has_every_setting() -> None:
-    page = configuration.page()
+    page = settings.page()
     assert [name for name in Settings.model_fields if f"`DRAGOMAN_{name.upper()}`" not in page] == []
     assert "| `--slots` | `DRAGOMAN_SLOTS` | 1 to 4096 | `32` |" in page
     assert "| `--coalesce`, `--no-coalesce` | `DRAGOMAN_COALESCE` | `true`, `false` | `true` |" in page

@@ -1,6 +1,5 @@
-"""The page of the settings: its tables, between two marks, are made from the settings themselves."""
+"""The page of the settings: a table for each group, from the settings themselves."""
 
-import re
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -10,30 +9,22 @@ from pydantic.fields import FieldInfo
 from docs.generators.markdown import table
 from service.settings import GROUPS, PREFIX, Settings
 
-PAGE = Path(__file__).parents[1] / "configuration.md"
-_BETWEEN_THE_MARKS = re.compile(r"(?<=<!-- settings, by make docs -->\n).*(?=<!-- end of settings -->)", re.DOTALL)
+ROOT = Path(__file__).parents[2]
+HEAD = """# The settings of the server
+
+Made by `make docs` from the settings themselves. [Configuration](../configuration.md) says how they are given."""
 
 
 def page() -> str:
-    """Write the tables into the page as it is.
-
-    Raises:
-        AssertionError: the page has no marks.
-    """
-    text, times = _BETWEEN_THE_MARKS.subn(lambda _: f"\n{_tables()}\n\n", PAGE.read_text(encoding="utf-8"))
-    assert times == 1, f"{PAGE} has no place for the settings"
-    return text
-
-
-def _tables() -> str:
-    """Write a table for each group of `dragoman serve --help`."""
+    """Write the page, with a table for each group of `dragoman serve --help`."""
     groups: dict[str, list[tuple[str, ...]]] = {}
     for name, field in Settings.model_fields.items():
         if name in GROUPS:
             rows = groups.setdefault(GROUPS[name], [])
         rows.append(_row(name, field))
     heads = ("flag", "variable", "values", "default", "what")
-    return "\n\n".join(f"### {group[0].upper()}{group[1:]}\n\n{table(heads, rows)}" for group, rows in groups.items())
+    tables = [f"## {group[0].upper()}{group[1:]}\n\n{table(heads, rows)}" for group, rows in groups.items()]
+    return "\n\n".join([HEAD, *tables]) + "\n"
 
 
 def _row(name: str, field: FieldInfo) -> tuple[str, ...]:
@@ -57,7 +48,7 @@ def _values(field: FieldInfo) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):  # the folder of the models: in the repository, as in a wheel
-        return ", ".join(str(Path(folder).relative_to(PAGE.parents[1])) for folder in value)
+        return ", ".join(str(Path(folder).relative_to(ROOT)) for folder in value)
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -14,6 +14,7 @@ MEASUREMENTS: Final = {
     "overload": ("overload.command", "a server that is asked for several times what it can do"),
     "cold-start": ("cold_start", "from the start of a server until it serves, and its memory"),
     "way": ("way", "files, functions and Python calls that one call passes"),
+    "training": ("training", "tokens a second of `dragoman train`, and where an update spends its time"),
     "kept": ("kept", "names, numbers, addresses and placeholders that a model keeps by itself"),
 }
 

@@ -29,6 +29,7 @@ def put(
     loop: OpenLoop | ClosedLoop,
     *,
     timeout_s: float,
+    warmup_s: float = 0.0,
     watches: Sequence[Watch] = (),
 ) -> Samples:
     """Put a load on a server over gRPC, with nothing around it.
@@ -38,7 +39,7 @@ def put(
     """
 
     async def run() -> Samples:
-        samples = Samples()
+        samples = Samples(warmup_s)
         async with connected(address) as calls:
             await drive(Generator(calls.asks(stream=False), requests, timeout_s, samples), loop, watches)
         return samples

@@ -75,16 +75,26 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
     return {**summarize_steps(steps, p95_ms), "mode": "ramp", "interrupted": interrupted}
 
 
-def search(holds: Callable[[float], bool], first_rate: float) -> float:
-    """Find the highest rate that holds, by bisection on a logarithmic scale; gives one that held."""
+def search(
+    holds: Callable[[float], bool], first_rate: float, *, growth: float = GROWTH, precision: float = PRECISION
+) -> float:
+    """Find the highest rate that holds, by bisection on a logarithmic scale.
+
+    Args:
+        growth: by which the bracket is widened, above 1.
+        precision: the result is below the truth by at most this share of it.
+
+    Returns:
+        A rate that held.
+    """
     low = high = first_rate
     if holds(first_rate):
-        while holds(high := low * GROWTH):
+        while holds(high := low * growth):
             low = high
     else:
-        while not holds(low := high / GROWTH):
+        while not holds(low := high / growth):
             high = low
-    while high / low > 1 + PRECISION:
+    while high / low > 1 + precision:
         middle = math.sqrt(low * high)
         if holds(middle):
             low = middle

@@ -1,12 +1,13 @@
-"""CTranslate2 as a side of a comparison, in this process."""
+"""CTranslate2 as a side of a comparison, in this process or as a server."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import ctranslate2
 
 from bench.peers.checkpoint import Checkpoint
-from bench.peers.contender import Program, Settings
+from bench.peers.contender import Program, Server, Settings, flags
 from bench.peers.convert import vocabulary
 from bench.sentences import Sentences
 from service import cores
@@ -31,6 +32,21 @@ def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool 
         single=[one, together],
         open=lambda settings: _InProcess(model, checkpoint, precision, settings, beam_size),
     )
+
+
+def server(model: Path, checkpoint: Path, bundle: Path, precision: str, *, quick: bool = False) -> Server:
+    """Make a side of CTranslate2 with a plain batcher behind our servicer: see `bench.peers.serve`."""
+    threads = cores.available()
+    choices: list[Settings] = [
+        {"inter_threads": threads, "intra_threads": 1, "size": size, "wait_ms": wait_ms}
+        for size in ((16,) if quick else (8, 32))
+        for wait_ms in ((0, 2) if quick else (0, 2, 5))
+    ]
+    if not quick:
+        choices.append({"inter_threads": 1, "intra_threads": threads, "size": 32, "wait_ms": 0})
+    files = {"ctranslate2": model, "checkpoint": checkpoint, "bundle": bundle, "precision": precision}
+    command = [sys.executable, "-m", "dragoman_server", "bench.peers.serve", *flags(files)]
+    return Server(NAME, precision, choices, lambda settings: [*command, *flags(settings)])
 
 
 class _InProcess:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 import torch
 
+from bench.server_process import running
+from dragoman import Client
 from dragoman.bundle import target_limit
 from dragoman.tokenizer import Tokenizer
 from export.samples import Sample
@@ -142,6 +145,19 @@ def test_the_random_model_never_ends_by_itself(tmp_path: Path) -> None:
     sentences = Sentences(sources, [25] * len(sources))
     assert fp32.translate(sentences) == expected
     assert {len(ids) for ids in int8.translate(sentences)} == {25}
+
+
+def test_ctranslate2_serves_behind_our_servicer(default: tuple[Sentences, list[list[int]]], converted: Path) -> None:
+    _, expected = default
+    tokenizer = Tokenizer.open(CHECKPOINT)
+    texts = read_corpus(PAIRS).sources[:40]
+    command = [sys.executable, "-m", "bench.peers.serve", f"--bundle={BUNDLE}", f"--checkpoint={CHECKPOINT}"]
+    command += [f"--ctranslate2={converted}", "--precision=fp32", "--size=8", "--wait-ms=1", "--inter-threads=2"]
+    with running(command) as server, Client(server.address) as client:
+        translations = client.translate(texts, source_language="en", target_language="de")
+    assert [translation.text for translation in translations] == [
+        tokenizer.decode(ids).strip() for ids in expected[:40]
+    ]
 
 
 def test_our_side_decodes_the_same_at_once_and_one_by_one() -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
     [
         ([], "argument --data: the default model is measured on real sentences"),
         (["--data", "missing.tsv"], "argument --data: no file missing.tsv"),
-        (["--parts", "offline,online"], "argument --parts: no 'online'; there are offline, single"),
+        (["--parts", "offline,online"], "argument --parts: no 'online'; there are offline, single, served"),
         (["--models", "huge"], "argument --models: no 'huge'; there are default, base, large, opus-mt, nllb-600m"),
         (["--models", "base", "--beam-sizes", "1,33"], "argument --beam-sizes: must be at most 32"),
         (["--beam-sizes", "1,0"], "argument --beam-sizes: must be at least 1, not 0"),
@@ -57,6 +57,8 @@ def test_bench_lists_its_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", cli.MEASUREMENTS)
 def test_every_benchmark_has_a_parser_and_says_what_it_measures(name: str) -> None:
+    if name == "training":
+        pytest.importorskip("torch", reason='needs the extra "train"')
     parser = cli.parser_of(name)
     assert parser.prog == f"dragoman bench {name}"
     assert parser.description

@@ -13,7 +13,6 @@ from bench.gpu.served import load_test, reload
 from bench.gpu.speed import peer, speed
 from bench.gpu.steps import bits, graphs, nan
 from bench.gpu.task import Setup
-from bench.gpu.traces import traces
 
 
 class Part(NamedTuple):
@@ -37,7 +36,6 @@ class Part(NamedTuple):
 LIBRARIES: Final = Part("libraries", libraries, 20)
 _CHECKS: Final = (
     Part("encoder", encoder, 25),
-    Part("traces", traces, 25),
     Part("graphs", graphs, 30),
     Part("nan", nan, 20),
     Part("placement", placement, 20),

@@ -20,7 +20,6 @@ from bench.gpu.models import checkpoint_folder, models, open_bundle
 from bench.gpu.parts import Part
 from bench.gpu.process import Function, Outcome
 from bench.gpu.task import Setup, Task
-from bench.gpu.traces import traces
 from bench.peers.random_model import SHAPES
 from bench.sentences import Sentences
 from bench.server_process import Running, ServerError
@@ -50,10 +49,6 @@ def test_difference_is_by_the_largest_number() -> None:
     expected = np.array([1.0, -4.0])
     assert difference(expected, np.array([1.5, -4.0])) == pytest.approx(0.125)
     assert difference(expected, np.array([np.nan, -4.0])) == float("inf")
-
-
-def test_there_are_no_kernels_on_a_cpu(task: Task) -> None:
-    assert traces(task) == {"rows": []}
 
 
 def test_steps_are_the_same_without_cuda_graphs(task: Task) -> None:

@@ -8,7 +8,6 @@ kept; what there is no time for is named. The file is written anew after each. I
 
     libraries   the GPU, its driver, the packages
     models      bundles in fp16 and fp32, and the model of CTranslate2: of each size before it is needed
-    encoder     a short source alone and beside a long one
     graphs      the same tokens with CUDA graphs and without, up to the last position of the caches
     nan         the same tokens with caches full of NaN at first
     placement   the CUDA provider is first, and nothing is copied between devices

@@ -14,7 +14,6 @@ from bench.decoding import Graphs
 from bench.gpu import floor, served, speed, steps
 from bench.gpu import parts as gpu_parts
 from bench.gpu.accuracy import parity, placement, real_sentences
-from bench.gpu.encoder import difference, encoder
 from bench.gpu.memory import memory
 from bench.gpu.models import checkpoint_folder, models, open_bundle
 from bench.gpu.parts import Part
@@ -37,18 +36,6 @@ def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speed, "SENTENCES_PER_SLOT", 2)
     monkeypatch.setattr(steps, "CAPACITY", 20)
     monkeypatch.setattr(steps, "_COMPANY_TOKENS", 4)
-
-
-def test_padding_changes_nothing_on_a_cpu(task: Task) -> None:
-    figures = encoder(task)
-    assert figures["checks"] == {"padding changes nothing": True}
-    assert max(figures["short_source"], figures["long_source"]) < 1e-5
-
-
-def test_difference_is_by_the_largest_number() -> None:
-    expected = np.array([1.0, -4.0])
-    assert difference(expected, np.array([1.5, -4.0])) == pytest.approx(0.125)
-    assert difference(expected, np.array([np.nan, -4.0])) == float("inf")
 
 
 def test_steps_are_the_same_without_cuda_graphs(task: Task) -> None:

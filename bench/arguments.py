@@ -24,12 +24,6 @@ def add_bundle(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bundle", type=Path, default=default, metavar="DIR", help=help_)
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    default = Path("models/en-de/checkpoint/parity.tsv")
-    help_ = "source<TAB>target or text lines (%(default)s)"
-    parser.add_argument("--data", type=input_file, default=default, metavar="FILE", help=help_)
-
-
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=output_file, metavar="OUT", help="also write all figures to this file")
 

@@ -10,22 +10,12 @@ from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_OK
 
 # By name: the module, and what it is about.
 MEASUREMENTS: Final = {
-    "compare": ("compare.command", "Dragoman beside CTranslate2 and transformers, on the same weights"),
-    "roofline": ("roofline.command", "where a decode step and an encoder run spend their time, and what is left"),
+    "compare": ("compare.command", "Dragoman beside CTranslate2, on the same weights"),
     "overload": ("overload.command", "a server that is asked for several times what it can do"),
-    "large": ("large", "random models of the shapes of OPUS-MT and NLLB-600M: memory, disk, speed"),
-    "many-models": ("many_models", "12 models in the memory of 4, a minute of load"),
-    "processes": ("processes", "one server of one and of two processes"),
-    "replicas": ("replicas", "one and two servers"),
-    "http": ("http", "a call by its protocol: gRPC, and those of HTTP"),
-    "way": ("way", "files, functions and Python calls that one call passes"),
     "cold-start": ("cold_start", "from the start of a server until it serves, and its memory"),
-    "reload-soak": ("reload_soak", "20 reloads of a serving server, resident memory after each"),
-    "bulk-stream": ("bulk_stream", "a million texts over one call, resident memory on the way"),
-    "training": ("training", "tokens a second of training, and where an update spends its time"),
+    "way": ("way", "files, functions and Python calls that one call passes"),
+    "training": ("training", "tokens a second of `dragoman train`, and where an update spends its time"),
     "kept": ("kept", "names, numbers, addresses and placeholders that a model keeps by itself"),
-    "placeholders": ("placeholders", "names and placeholders that stay as they are"),
-    "tags": ("tags", "tags of HTML around the right words"),
 }
 
 

@@ -86,22 +86,6 @@ class Batch:
         cache = EncoderMemoryCache(cache_bytes, metrics)
         self._batch = DecodeBatch(manifest, self._runner, cache, self._mailbox, metrics)
 
-    @property
-    def active(self) -> int:
-        """Sentences in slots."""
-        return self._batch.active
-
-    def submit(self, sentences: Sentences) -> list[Decode]:
-        """Have sentences wait for slots; gives their decodes."""
-        decodes = sentences.decodes()
-        # The longest first: those that share a run of the encoder pad little, and the last to run are short.
-        self._mailbox.submit(sorted(decodes, key=lambda decode: len(decode.source_ids), reverse=True))
-        return decodes
-
-    def step(self) -> None:
-        """Fill free slots, and decode one token of every active one."""
-        self._batch.step(wait=False)
-
     def decode(self, sentences: Sentences) -> list[list[int]]:
         return [decode.target_ids for decode in self._decode(sentences)]
 
@@ -125,8 +109,10 @@ class Batch:
         )
 
     def _decode(self, sentences: Sentences) -> list[Decode]:
-        decodes = self.submit(sentences)
+        decodes = sentences.decodes()
+        # The longest first: those that share a run of the encoder pad little, and the last to run are short.
+        self._mailbox.submit(sorted(decodes, key=lambda decode: len(decode.source_ids), reverse=True))
         while self._mailbox.unfinished:
-            self.step()
+            self._batch.step(wait=False)
         raise_first(decodes)
         return decodes

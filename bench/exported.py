@@ -1,6 +1,5 @@
 """Bundles for measurements, made by `dragoman export` in a process of its own: the measuring process needs no torch."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 from dragoman.errors import BundleError
 
 _LANGUAGES = ("--source-language=en", "--target-language=de")  # of all that is measured
-_KIB = 2**10  # in which Linux counts the memory of a process that has ended
 
 
 def exported(checkpoint: Path, precision: str, work: Path, data: Path | None = None) -> Path:
@@ -16,33 +14,21 @@ def exported(checkpoint: Path, precision: str, work: Path, data: Path | None = N
 
     Args:
         data: pairs on which it is compared with the checkpoint; None: those of the checkpoint.
+
+    Raises:
+        BundleError: the export failed; the message holds its last line.
     """
     out = bundle_folder(work, precision)
     if not out.exists():
-        export(checkpoint, precision, out, *(["--data", str(data)] if data else []))
+        command = [sys.executable, "-m", "dragoman.cli", "export", str(checkpoint), *_LANGUAGES]
+        command += ["--precision", precision, "--out", str(out), *(["--data", str(data)] if data else [])]
+        done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, check=False)
+        sys.stderr.write(done.stderr)
+        if done.returncode:
+            *_, last = ["it printed nothing", *done.stderr.strip().splitlines()]
+            raise BundleError(f"{checkpoint}: dragoman export failed with exit code {done.returncode}: {last}")
     return out
 
 
 def bundle_folder(work: Path, precision: str) -> Path:
     return work / f"bundle-{precision}"
-
-
-def export(checkpoint: Path, precision: str, out: Path, *arguments: str) -> int:
-    """Run `dragoman export`; gives the most bytes that it held.
-
-    Raises:
-        BundleError: it failed; the message holds its last line.
-    """
-    command = [sys.executable, "-m", "dragoman.cli", "export", str(checkpoint), *_LANGUAGES]
-    command += ["--precision", precision, "--out", str(out), *arguments]
-    process = subprocess.Popen(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    with process.stderr:
-        said = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    sys.stderr.write(said)
-    if process.returncode:
-        *_, last = ["it printed nothing", *said.strip().splitlines()]
-        raise BundleError(f"{checkpoint}: dragoman export failed with exit code {process.returncode}: {last}")
-    return usage.ru_maxrss * _KIB

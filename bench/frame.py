@@ -4,25 +4,27 @@ A measurement is a module: its docstring is the help of its command, `add_argume
 `measure(arguments)` returns its figures.
 
 Figures are names to numbers, texts, and lists of rows. `checks` are names of what must be so, and whether it is;
-`details` are for the file only. All of bench lets a BundleError, a DataFileError, a ServerError
+`details` are for the file only. All of bench lets a BundleError, a DataError, a ServerError
 and errors of dragoman pass up to here.
 """
 
+import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import median
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.arguments import add_json, make_parser
-from bench.files import write_json
-from bench.load.texts import DataFileError
 from bench.machine import environment, now
 from bench.server_process import ServerError
 from dragoman.arguments import Parser
-from dragoman.errors import BundleError, DragomanError
+from dragoman.errors import BundleError, DataError, DragomanError
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
+from dragoman.files import write_whole
 
 Figures = dict[str, Any]
+Log = Callable[[str], None]  # takes a line for people, for stderr
 T = TypeVar("T")
 
 
@@ -52,7 +54,7 @@ def run(name: str, measurement: Any, argv: list[str]) -> int:
     started = now()
     try:
         figures = measurement.measure(arguments)
-    except (ArgumentError, BundleError, DataFileError) as error:
+    except (ArgumentError, BundleError, DataError) as error:
         parser.error(str(error))
     except (DragomanError, ServerError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
@@ -60,6 +62,22 @@ def run(name: str, measurement: Any, argv: list[str]) -> int:
     print(as_markdown(figures))
     write_json(arguments.json, {"date": started, **environment(), "arguments": vars(arguments), **figures})
     return EXIT_FAILED if not_held(figures) else EXIT_OK
+
+
+def write_json(path: Path | None, report: Mapping[str, Any]) -> None:
+    """Write a report, if there is a file for it; what JSON does not have, such as a path, becomes text."""
+    if path is not None:
+        write_whole(path, json.dumps(report, indent=2, default=str).encode() + b"\n")
+
+
+def log_with_time() -> Log:
+    """Return a function that prints a line, after the seconds since this call."""
+    start_s = time.monotonic()
+
+    def log(text: str) -> None:
+        print(f"{time.monotonic() - start_s:6.1f} s  {text}", file=sys.stderr, flush=True)
+
+    return log
 
 
 def not_held(figures: Mapping[str, Any]) -> list[str]:
@@ -77,15 +95,11 @@ def lines_of(figures: Mapping[str, Any]) -> list[str]:
     for name, value in figures.items():
         if name in ("checks", "details") or value is None:
             continue
-        if is_table(value):
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
             lines += ["", *table(value), ""]
         else:
             lines.append(f"- {name}: {as_text(value)}")
     return lines
-
-
-def is_table(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -114,9 +128,3 @@ def in_turn(measures: Sequence[Callable[[], T]], rounds: int) -> list[list[T]]:
     """Measure A, B, A, B, ...: [measures][rounds]. What disturbs the machine for a while disturbs all."""
     turns = [[measure() for measure in measures] for _ in range(rounds)]
     return [list(figures) for figures in zip(*turns, strict=True)] if turns else [[] for _ in measures]
-
-
-def medians(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Make one row of several: the median of each figure."""
-    rows = list(rows)
-    return {name: median(row[name] for row in rows) for name in rows[0]}

@@ -20,18 +20,15 @@ _INSTRUCTIONS: Final = {
 }
 
 
-def machine() -> dict[str, str | int]:
-    """Return what a reader needs to know before comparing a figure with another, ready for JSON."""
-    return {"python": platform.python_version(), "processor": processor(), "cores": cores.available()}
-
-
 def environment() -> dict[str, str | int]:
-    """Return where a load is made; the server may run elsewhere."""
+    """Return where a figure is taken, ready for JSON; a server under load may run elsewhere."""
     return {
         "dragoman": version("dragoman"),
         "grpcio": version("grpcio"),
         "system": f"{platform.system()} {platform.release()}",
-        **machine(),
+        "python": platform.python_version(),
+        "processor": processor(),
+        "cores": cores.available(),
     }
 
 

@@ -1,7 +1,6 @@
-"""The memory and the processor time of a process, and how memory changes while work is done. Linux only."""
+"""The memory of a process, and how it changes while work is done. Linux only."""
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -9,7 +8,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 _INTERVAL_S: Final = 0.5
-_SCHEDULED: Final = 2  # of the clocks of a process, that of the scheduler
 
 
 class Resident(NamedTuple):
@@ -27,15 +25,6 @@ def resident_mib(pid: int) -> float:
 def peak_resident_mib(pid: int) -> float:
     """Return the most mebibytes of a process that were ever resident."""
     return _status_mib(pid, "VmHWM")
-
-
-def processor_s(pid: int) -> float:
-    """Return the seconds of a core that a process has had so far, all of its threads, to the nanosecond.
-
-    Raises:
-        OSError: there is no such process.
-    """
-    return time.clock_gettime(~pid << 3 | _SCHEDULED)  # clock_getcpuclockid(3)
 
 
 async def watch(pid: int, now_s: Callable[[], float], seen: list[Resident]) -> None:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final, cast
 
 import matplotlib
@@ -13,10 +12,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFor
 
 BLUE, GREEN, AMBER, RED, GREY, VIOLET = "#2563eb", "#16a34a", "#d97706", "#dc2626", "#64748b", "#7c3aed"
 # From the darkest, the median, to the lightest.
-PERCENTILES: Final = {"p50_ms": "#1e3a8a", "p95_ms": BLUE, "p99_ms": "#93c5fd"}
-STYLE: Final[dict[str, Any]] = {
-    "font.family": "sans-serif",
-    "font.size": 10,
+_PERCENTILES: Final = {"p50_ms": "#1e3a8a", "p95_ms": BLUE, "p99_ms": "#93c5fd"}
+_STYLE: Final[dict[str, Any]] = {
     "text.color": "#334155",
     "axes.edgecolor": "#cbd5e1",
     "axes.labelcolor": "#475569",
@@ -25,35 +22,22 @@ STYLE: Final[dict[str, Any]] = {
     "axes.grid": True,
     "axes.axisbelow": True,
     "grid.color": "#e2e8f0",
-    "grid.linewidth": 0.8,
     "xtick.color": "#64748b",
     "ytick.color": "#64748b",
     "legend.frameon": False,
     "legend.fontsize": 9,
-    "lines.linewidth": 1.6,
-    "svg.fonttype": "path",
 }
 # Beyond this ratio of the largest to the smallest figure small ones drown in a linear axis.
 _LOG_FROM: Final = 20.0
-
 
 Timeline = Mapping[str, Any]
 
 
 @contextmanager
-def styled(changes: Mapping[str, Any] | None = None) -> Iterator[None]:
-    """Draw in this style for the time of the block."""
-    with matplotlib.rc_context(cast(Any, STYLE | dict(changes or {}))):
-        yield
-
-
-@contextmanager
-def picture(file: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """Give a figure, which becomes a PNG when the block is left."""
-    with styled():
-        figure = Figure(figsize=size, layout="constrained")
-        yield figure
-        figure.savefig(file, dpi=120)
+def drawing(size: tuple[float, float], changes: Mapping[str, Any] | None = None) -> Iterator[Figure]:
+    """Give a figure; all is drawn, and written, in this style for the time of the block."""
+    with matplotlib.rc_context(cast(Any, _STYLE | dict(changes or {}))):
+        yield Figure(figsize=size, layout="constrained")
 
 
 def middles(timeline: Timeline) -> list[float]:
@@ -81,48 +65,34 @@ def scale(axes: Axes, drawn: Sequence[float]) -> None:
 
 def legend(axes: Axes) -> None:
     """Put the legend above the plot, where it hides nothing."""
-    handles, labels = axes.get_legend_handles_labels()
-    if handles:
-        place = (-0.01, 1.0)
-        axes.legend(
-            handles, labels, loc="lower left", bbox_to_anchor=place, ncols=6, columnspacing=1.2, handlelength=1.3
-        )
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=6, columnspacing=1.2, handlelength=1.3)
 
 
 def draw_rates(axes: Axes, timeline: Timeline) -> None:
     """Draw what was due, and what became of it, in requests a second."""
-
-    def step(name: str, color: str, label: str, **style: Any) -> list[float]:
-        per_second = [number / timeline["bin_s"] for number in timeline[name]]
-        axes.step(middles(timeline), per_second, color=color, where="mid", label=label, **style)
-        return per_second
-
-    answered = step("answered", GREEN, "answered")
-    axes.fill_between(middles(timeline), answered, color=GREEN, alpha=0.15, linewidth=0, step="mid")
-    for name, color in (("rejected", AMBER), ("cancelled", VIOLET), ("failed", RED)):
+    lines = (("answered", GREEN), ("rejected", AMBER), ("cancelled", VIOLET), ("failed", RED), ("offered", GREY))
+    for name, color in lines:
         if any(timeline[name]):
-            step(name, color, name)
-    step("offered", GREY, "due", linewidth=1)
+            per_second = [number / timeline["bin_s"] for number in timeline[name]]
+            label = "due" if name == "offered" else name
+            axes.step(middles(timeline), per_second, color=color, where="mid", label=label)
     axes.set_ylabel("requests/s")
     axes.set_ylim(bottom=0)
 
 
-def draw_latencies(
-    axes: Axes, lines: Sequence[tuple[str, Timeline, str, str]], bounds_ms: Sequence[tuple[float, str, str]] = ()
-) -> None:
+def draw_latencies(axes: Axes, timeline: Timeline, bounds_ms: Sequence[tuple[float, str, str]] = ()) -> None:
     """Draw percentiles over time.
 
     Args:
-        lines: label, timeline, name of the percentile there, color.
         bounds_ms: milliseconds, style and label of lines from side to side.
     """
-    drawn: list[float] = []
-    for label, timeline, name, color in lines:
+    drawn = [bound_ms for bound_ms, _, _ in bounds_ms]
+    for name, color in _PERCENTILES.items():
         values = floats(timeline[name])
         drawn += values
-        axes.plot(middles(timeline), values, color=color, label=label)
+        axes.plot(middles(timeline), values, color=color, label=name.removesuffix("_ms"))
     for bound_ms, style, label in bounds_ms:
-        drawn.append(bound_ms)
         axes.axhline(bound_ms, color=AMBER, linewidth=1.2, linestyle=style, label=label)
     axes.set_ylabel("latency, ms")
     scale(axes, drawn)

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
+from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
 from service.options import DEFAULT_DECODING, Decoding
 
@@ -46,6 +48,12 @@ def even_places(total: int, count: int) -> list[int]:
     """Return at most `count` of the places from 0 to `total`, at even distances."""
     count = min(count, total)
     return [index * total // count for index in range(count)]
+
+
+def encoded(bundle: Path, texts: Sequence[str]) -> list[list[int]]:
+    """Return the ids of each text, with the end-of-sentence id."""
+    tokenizer, eos_id = Tokenizer.open(bundle), Manifest.read(bundle).eos_id
+    return [[*tokenizer.encode(text), eos_id] for text in texts]
 
 
 def random_sentences(

@@ -1,4 +1,4 @@
-"""`python -m dragoman_server MODULE [ARGUMENTS]`: run a module of the server's packages, such as bench.peers.serve."""
+"""`python -m dragoman_server MODULE [ARGUMENTS]`: run a module of the server's packages, such as bench.gpu."""
 
 import argparse
 import runpy

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from bench.copies import copied
 from dragoman.language_marks import Languages
 from plugins.library.names import Name
 from plugins.library.store import Entry, Origin, Store
-from tests.e2e.bundles import copy_bundle
+from tests.e2e.bundles import copy_bundle, own_weights
 from tests.server_process import BUNDLE
 
 
@@ -19,7 +18,7 @@ def shelve(
     target: str = "de",
     revision: str = "1" * 40,
     bundle: Path = BUNDLE,
-    own_weights: bool = False,
+    has_own_weights: bool = False,
 ) -> Entry:
     """Puts a copy of a bundle into a cache folder, under a name and for two languages.
 
@@ -30,14 +29,13 @@ def shelve(
         target: the one that it says it writes.
         revision: that it has.
         bundle: the default model, or another.
-        own_weights: its weights are a file of its own, so that it shares no memory with other copies.
+        has_own_weights: its weights are a file of its own, so that it shares no memory with other copies.
     """
     store = Store(root)
     with store.adding(name) as folder:
         model = f"{name.kind}-{source}-{target}"
-        fields: dict[str, Any] = {"name": model, "languages": Languages.pair(source, target)}
-        if own_weights:
-            copied(bundle, folder / "bundle", **fields)
-        else:
-            copy_bundle(bundle, folder / "bundle", **fields | {"languages": fields["languages"].model_dump()})
+        fields: dict[str, Any] = {"name": model, "languages": Languages.pair(source, target).model_dump()}
+        copy = copy_bundle(bundle, folder / "bundle", **fields)
+        if has_own_weights:
+            own_weights(copy, str(name))
         return store.put(name, "int8", folder, Origin(name=str(name), revision=revision, licence="apache-2.0"))

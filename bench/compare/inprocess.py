@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
-from bench.compare.outcome import Agreement, Outcome, Side, Trial, describe
-from bench.frame import in_turn
-from bench.log import Log
+from bench.compare.outcome import Outcome, Side, Trial, describe
+from bench.frame import Log, in_turn
 from bench.peers.contender import Contender, Program, Settings
-from bench.sentences import Sentences
+from bench.sentences import Sentences, equal_sentences
 
 # A thread pool may spin for a while after its work, and would take a core from the next program.
 PAUSE_S = 0.3
@@ -104,7 +103,9 @@ def compare(
         part.higher_is_better,
         ours,
         theirs,
-        agreement=Agreement.of(*translations) if translations else None,
+        len(sentences),
+        equal=equal_sentences(*translations) if translations else None,
+        target_tokens=[sum(map(len, ids)) for ids in translations],
         bleu=[score(ids) for ids in translations] if score and translations else (None, None),
     )
 

@@ -1,12 +1,15 @@
 """What a comparison finds: two sides, each at the best of the settings that were tried, measured in turn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from bench.frame import Figures
+from bench.machine import environment, installed, now
 from bench.peers.contender import Settings
-from bench.sentences import equal_sentences
+
+_PACKAGES: Final = ("dragoman", "onnxruntime", "ctranslate2")
 
 
 @dataclass(frozen=True)
@@ -32,24 +35,6 @@ class Side:
     figures: Sequence[float]
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Whether two sides did the same work; in int8 each rounds in its own way.
-
-    Attributes:
-        equal: of them with the very same target ids.
-        target_tokens: of the two sides, ours first.
-    """
-
-    sentences: int
-    equal: int
-    target_tokens: tuple[int, int]
-
-    @classmethod
-    def of(cls, ours: Sequence[list[int]], theirs: Sequence[list[int]]) -> "Agreement":
-        return cls(len(ours), equal_sentences(ours, theirs), (sum(map(len, ours)), sum(map(len, theirs))))
-
-
 class Ratio(NamedTuple):
     """Ours over theirs."""
 
@@ -63,10 +48,13 @@ class Ratio(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out for one part, model and peer.
+    """What came out for one part and model.
 
     Attributes:
-        agreement: of what they translated; None where that was not looked at.
+        sentences: that were translated.
+        equal: of them with the very same target ids on both sides; None where that was not looked at. In int8 each
+            side rounds in its own way.
+        target_tokens: of both sides, ours first; whether they did the same work.
         bleu: of both; None where there are no references, or no sacrebleu.
     """
 
@@ -76,7 +64,9 @@ class Outcome:
     higher_is_better: bool
     ours: Side
     theirs: Side
-    agreement: Agreement | None = None
+    sentences: int
+    equal: int | None = None
+    target_tokens: Sequence[int] = ()
     bleu: Sequence[float | None] = (None, None)
 
     @property
@@ -88,3 +78,33 @@ class Outcome:
 
 def describe(settings: Settings) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items()) or "-"
+
+
+def figures(outcomes: Sequence[Outcome]) -> Figures:
+    """Say where and with what was measured; a row of each outcome; of the file every setting tried and every round."""
+    where, versions = environment(), {name: number for name in _PACKAGES if (number := installed(name))}
+    return {
+        "machine": f"{where['cores']} cores of {where['processor']}, {now()[:10]}",
+        "versions": versions,
+        "rows": [row(outcome) for outcome in outcomes],
+        "details": [{**asdict(outcome), "ratio": outcome.ratio._asdict()} for outcome in outcomes],
+    }
+
+
+def row(outcome: Outcome) -> dict[str, str]:
+    """Write an outcome, of both sides the median."""
+    ours, theirs, agreement = outcome.ours, outcome.theirs, "-"
+    if outcome.equal is not None:
+        tokens = " and ".join(f"{count:,}" for count in outcome.target_tokens)
+        agreement = f"{outcome.equal / outcome.sentences:.0%}, {tokens}"
+    return {
+        "model": outcome.model,
+        "part": outcome.part,
+        "unit": f"{outcome.unit}, {'higher' if outcome.higher_is_better else 'lower'} is better",
+        "Dragoman": f"{ours.precision}: {median(ours.figures):.4g}",
+        "peer": f"{theirs.name} {theirs.precision}: {median(theirs.figures):.4g}",
+        "ratio (spread)": str(outcome.ratio),
+        "equal sentences, target tokens": agreement,
+        "BLEU": "-" if None in outcome.bleu else " and ".join(f"{score:.1f}" for score in outcome.bleu),
+        "settings": f"{describe(ours.settings)}; {describe(theirs.settings)}",
+    }

@@ -8,8 +8,6 @@ kept; what there is no time for is named. The file is written anew after each. I
 
     libraries   the GPU, its driver, the packages
     models      bundles in fp16 and fp32, and the model of CTranslate2: of each size before it is needed
-    encoder     a short source alone and beside a long one
-    traces      all kernels of the GPU, by torch's profiler
     graphs      the same tokens with CUDA graphs and without, up to the last position of the caches
     nan         the same tokens with caches full of NaN at first
     placement   the CUDA provider is first, and nothing is copied between devices
@@ -34,11 +32,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.arguments import add_json, make_parser, positive, some_of
-from bench.files import write_json
-from bench.frame import lines_of
-from bench.load.texts import DataFileError, read_pairs
+from bench.frame import lines_of, write_json
 from bench.machine import now
+from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from model.corpus import read_corpus
 
 # Of a rehearsal: its figures mean nothing.
 _LITTLE: Final[dict[str, Any]] = {
@@ -70,8 +68,8 @@ def main(argv: list[str]) -> int:
     add_json(parser)
     arguments = parser.parse_args(argv)
     try:
-        read_pairs(arguments.data)
-    except DataFileError as error:
+        read_corpus(arguments.data)
+    except DataError as error:
         parser.error(str(error))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process is left behind
     with tempfile.TemporaryDirectory(prefix="dragoman-gpu-") as scratch:

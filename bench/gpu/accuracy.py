@@ -13,10 +13,10 @@ from bench.decoding import Batch, Graphs
 from bench.frame import Figures
 from bench.gpu.models import open_bundle
 from bench.gpu.task import Task
-from bench.load.texts import read_pairs
-from bench.sentences import Sentences, equal_sentences
+from bench.sentences import Sentences, encoded, equal_sentences
 from dragoman.bundle import COPY, DECODER, ENCODER, PLACE, SEARCH, Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
+from model.corpus import read_corpus
 from plugins.gpu import cuda
 from plugins.gpu.sessions import open_graph
 
@@ -55,24 +55,23 @@ def _placement(bundle: Bundle, name: str, device: str) -> Figures:
 def parity(task: Task) -> Figures:
     """Compare the tokens of the fp16 bundle on the device with those of the fp32 bundle on the CPU."""
     fp32, fp16 = (open_bundle(task, precision) for precision in ("fp32", "fp16"))
-    texts, references = read_pairs(task.setup.data, task.setup.sentences)
-    sentences = real_sentences(fp16, texts)
+    corpus, most = read_corpus(task.setup.data), task.setup.sentences
+    sentences = real_sentences(fp16, corpus.sources[:most])
     expected = Batch(Graphs.on_host(fp32), _SLOTS).decode(sentences)
     actual = Batch(Graphs.resident(fp16, task.setup.device), _SLOTS).decode(sentences)
     share, tokenizer = equal_sentences(expected, actual) / len(sentences), Tokenizer.open(fp16.path)
     return {
         "sentences": len(sentences),
         "equal_share": share,
-        "bleu_fp32_cpu": bleu([tokenizer.decode(ids) for ids in expected], references),
-        f"bleu_fp16_{task.setup.device}": bleu([tokenizer.decode(ids) for ids in actual], references),
+        "bleu_fp32_cpu": bleu([tokenizer.decode(ids) for ids in expected], corpus.targets[:most]),
+        f"bleu_fp16_{task.setup.device}": bleu([tokenizer.decode(ids) for ids in actual], corpus.targets[:most]),
         "checks": {f"at least {_LEAST_EQUAL:.0%} of the sentences are equal": share >= _LEAST_EQUAL},
     }
 
 
 def real_sentences(bundle: Bundle, texts: Sequence[str]) -> Sentences:
     """Encode texts; one that is too long loses its beginning."""
-    manifest, tokenizer = bundle.manifest, Tokenizer.open(bundle.path)
-    sources = [[*tokenizer.encode(text), manifest.eos_id] for text in texts]
+    manifest, sources = bundle.manifest, encoded(bundle.path, texts)
     return Sentences(
         [ids[-manifest.max_source_tokens :] for ids in sources],
         [target_limit(len(ids), manifest.max_target_tokens) for ids in sources],

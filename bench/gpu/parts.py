@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from bench.gpu.accuracy import parity, placement
-from bench.gpu.encoder import encoder
 from bench.gpu.libraries import libraries
 from bench.gpu.memory import memory
 from bench.gpu.models import models
@@ -13,7 +12,6 @@ from bench.gpu.served import load_test, reload
 from bench.gpu.speed import peer, speed
 from bench.gpu.steps import bits, graphs, nan
 from bench.gpu.task import Setup
-from bench.gpu.traces import traces
 
 
 class Part(NamedTuple):
@@ -36,8 +34,6 @@ class Part(NamedTuple):
 
 LIBRARIES: Final = Part("libraries", libraries, 20)
 _CHECKS: Final = (
-    Part("encoder", encoder, 25),
-    Part("traces", traces, 25),
     Part("graphs", graphs, 30),
     Part("nan", nan, 20),
     Part("placement", placement, 20),

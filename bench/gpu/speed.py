@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from bench.decoding import Batch, Graphs
-from bench.files import write_json
-from bench.frame import Figures
+from bench.frame import Figures, write_json
 from bench.gpu.accuracy import real_sentences
 from bench.gpu.floor import StepBytes, copy_bytes_per_s, step_bytes
-from bench.gpu.models import RANDOM, TOKENS, open_bundle, peer_folder
+from bench.gpu.models import open_bundle
 from bench.gpu.task import Task, left_out, slot_counts
-from bench.load.texts import read_pairs
+from bench.peers.random_model import SHAPES, TOKENS
 from bench.sentences import Sentences, random_sentences
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import JOINT, SOURCE
+from model.corpus import read_corpus
 
 ROUNDS: Final = 2
 SENTENCES_PER_SLOT: Final = 8
@@ -51,7 +51,7 @@ def peer(task: Task) -> Figures:
     joint = bundle.path / JOINT
     pieces = vocabulary(joint if joint.exists() else bundle.path / SOURCE)
     translator = ctranslate2.Translator(
-        str(peer_folder(task)), device=device, compute_type=_COMPUTE_TYPES[device], intra_threads=1
+        str(task.folder / "ctranslate2"), device=device, compute_type=_COMPUTE_TYPES[device], intra_threads=1
     )
     sentences, ours = _sentences(task, bundle), json.loads(file.read_text()) if file.exists() else {}
 
@@ -115,15 +115,15 @@ def in_order_of_value(most: int) -> list[int]:
 
 
 def _sentences(task: Task, bundle: Bundle) -> Sentences:
-    if task.size in RANDOM:
+    if task.size in SHAPES:
         return random_sentences(bundle.manifest, [TOKENS] * _RANDOM_SENTENCES, [TOKENS] * _RANDOM_SENTENCES)
-    texts, _ = read_pairs(task.setup.data, task.setup.sentences)
+    texts = read_corpus(task.setup.data).sources[: task.setup.sentences]
     return real_sentences(bundle, texts)
 
 
 def _target_tokens(task: Task, opened: Graphs, sentences: Sentences) -> Sequence[int]:
     """Count the tokens of each translation, its end counted; a random model goes on to the limit."""
-    if task.size in RANDOM:
+    if task.size in SHAPES:
         return sentences.limits
     decoded = Batch(opened, min(_SLOTS, task.setup.most_slots)).decode(sentences)
     return [min(len(ids) + 1, limit) for ids, limit in zip(decoded, sentences.limits, strict=True)]

@@ -6,19 +6,20 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench.files import write_json, write_whole
-from bench.load import compare_runs
+from bench.frame import write_json
 from bench.load.calls import NoServerError
 from bench.load.options import as_json, load_settings, parse
 from bench.load.ramp import run_ramp
 from bench.load.report import to_text
 from bench.load.run import run_load
 from bench.load.slo import judge, to_line
-from bench.load.texts import DataFile, DataFileError, read_data_file
+from bench.load.texts import DataFile, read_data_file
 from bench.machine import environment, now
 from dragoman import access
 from dragoman.access import Access
+from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
+from dragoman.files import write_whole
 
 EXIT_NO_ANSWER, EXIT_MISSED, EXIT_DIFFERENT = 1, 1, 3
 
@@ -30,13 +31,11 @@ def main(argv: list[str]) -> int:
         0; 1 when no request was answered, no rate held, or a target was missed; 3 when an answer was not the one
         given alone, or none could be compared; 130 after Ctrl-C.
     """
-    if argv[:1] == ["compare"]:
-        return compare_runs.main(argv[1:])
     arguments, parser = parse(argv)
     let_in = access.of(parser, arguments)
     try:
         data = read_data_file(arguments.data)
-    except DataFileError as error:
+    except DataError as error:
         parser.error(str(error))
     _warn_of_broken_lines(data)
     to_page = _page_writer(arguments)
@@ -51,7 +50,7 @@ def main(argv: list[str]) -> int:
     report = _with_context(measured, started, arguments, data)
     write_json(arguments.json, report)
     if to_page:
-        write_whole(arguments.html, to_page(report))
+        write_whole(arguments.html, to_page(report).encode())
     return _exit_code(measured, parser.prog)
 
 

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
 from typing import Any
 
 from bench.load.generator import Generator
-from bench.load.grpc_calls import CHANNELS, connected
+from bench.load.grpc_calls import connected
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Samples
 
@@ -25,16 +24,15 @@ async def drive(generator: Generator, loop: OpenLoop | ClosedLoop, watches: Sequ
 
 
 def put(
-    addresses: Sequence[str],
+    address: str,
     requests: Sequence[bytes],
     loop: OpenLoop | ClosedLoop,
     *,
+    timeout_s: float,
     warmup_s: float = 0.0,
-    timeout_s: float = 30.0,
-    connections: int = CHANNELS,
     watches: Sequence[Watch] = (),
 ) -> Samples:
-    """Put a load on servers over gRPC, one request to each in turn, with nothing around it.
+    """Put a load on a server over gRPC, with nothing around it.
 
     Returns:
         What was seen, once all requests have ended.
@@ -42,11 +40,8 @@ def put(
 
     async def run() -> Samples:
         samples = Samples(warmup_s)
-        async with AsyncExitStack() as stack:
-            servers = [await stack.enter_async_context(connected(address, connections)) for address in addresses]
-            of_each = [server.asks(stream=False) for server in servers]
-            asks = [ask for in_turn in zip(*of_each, strict=True) for ask in in_turn]
-            await drive(Generator(asks, requests, timeout_s, samples), loop, watches)
+        async with connected(address) as calls:
+            await drive(Generator(calls.asks(stream=False), requests, timeout_s, samples), loop, watches)
         return samples
 
     return asyncio.run(run())

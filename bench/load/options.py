@@ -8,7 +8,6 @@ from bench.arguments import count, make_parser, not_negative, output_file, posit
 from bench.load.prepare import LoadSettings
 from bench.load.ramp import FEWEST_REQUESTS
 from bench.load.slo import MEASURES, Target
-from bench.load.workload import WordCounts
 from dragoman import access
 from dragoman.access import Access
 from dragoman.arguments import Parser, host_and_port, server_address
@@ -25,8 +24,6 @@ of each other; the latency of each counts from the moment it was due: a stall is
 The closed loop (--concurrency) sends a request when the one before is answered: it finds the most that the
 server can do. The ramp (--ramp) runs open loops of --duration seconds each until it has found the highest rate at
 which all are answered and 95 of 100 within --p95-ms.
-
-dragoman load-test compare A.json B.json [--html OUT] puts two runs side by side.
 """
 
 
@@ -65,7 +62,7 @@ def load_settings(arguments: argparse.Namespace, let_in: Access) -> LoadSettings
 
 def as_json(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return all settings, for the report, which others may read: without the API key."""
-    return {name: _plain(value) for name, value in vars(arguments).items() if name != "api_key"}
+    return {name: value for name, value in vars(arguments).items() if name != "api_key"}
 
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
@@ -98,14 +95,7 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", required=True, type=Path, metavar="FILE", help="source<TAB>target or text lines; .gz, .xz")
     add("--texts-per-request", type=count, default=1, metavar="T", help="texts per request (%(default)s)")
-    add(
-        "--words",
-        type=WordCounts.parse,
-        metavar="KIND:...",
-        help="number of words in a text, drawn from the file: fixed:N, uniform:LOW:HIGH or lognormal:MEDIAN:SIGMA",
-    )
     add("--repeat-share", type=share, default=0.0, metavar="P", help="share of texts asked for again and again")
-    add("--repeat-zipf", type=not_negative, default=1.1, metavar="S", help="exponent of their Zipf law (%(default)g)")
     add("--bulk-share", type=share, default=0.0, metavar="P", help="share of requests of the priority bulk")
     add("--beam-size", type=field_count, default=0, metavar="N", help="of each request; default: that of the server")
     add("--source-language", default="", metavar="CODE", help="such as en; default: the model's")
@@ -169,12 +159,3 @@ def _goodput_ms(arguments: argparse.Namespace) -> float | None:
         bound_ms: float = arguments.goodput_ms or arguments.p95_ms
         return bound_ms
     return next((target.value for target in arguments.slo if target.name == "p95_ms"), None)
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case Path() | WordCounts():
-            return str(value)
-        case [*targets]:
-            return [str(target) for target in targets]
-    return value

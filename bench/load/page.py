@@ -1,88 +1,50 @@
-"""A load test, or two of them side by side, as one HTML file that needs no other: what its templates show."""
+"""A load test as one HTML file that needs no other: plots, and the figures that the terminal shows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import io
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+from string import Template
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.axes import Axes
 
 from bench import plotting
-from bench.load import plots
-from bench.load.comparison import Verdict, compare, conclusion, different_settings
-from bench.load.ramp import describe
-from bench.load.report import Report, figures, warnings
+from bench.load.report import Report, rows, warnings
 from bench.load.slo import to_line
 
-# Title, field of the series, its name for people, color and unit.
+# Title, field of the series, color and unit.
 _SERVER_PLOTS: Final = (
-    ("Batch occupancy", "slots_per_step", "segments per decode step, mean", plotting.BLUE, "segments"),
-    ("Queue", "queue_segments", "segments waiting", plotting.AMBER, "segments"),
-    ("Decoding", "target_tokens_per_second", "target tokens decoded", plotting.GREEN, "tokens/s"),
-    ("Processor of the server", "cpu_cores", "cores busy", plotting.GREY, "cores"),
-    ("Memory of the server", "resident_mib", "resident", plotting.VIOLET, "MiB"),
+    ("Batch occupancy: segments per decode step", "slots_per_step", plotting.BLUE, "segments"),
+    ("Queue", "queue_segments", plotting.AMBER, "segments"),
+    ("Decoding", "target_tokens_per_second", plotting.GREEN, "target tokens/s"),
+    ("Processor of the server", "cpu_cores", plotting.GREY, "cores"),
+    ("Memory of the server", "resident_mib", plotting.VIOLET, "MiB"),
 )
+_PAGE: Final = Path(__file__).with_name("page.html")
+_TICKS: Final = (0.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+_SIZE: Final = (6.2, 2.9)
 
-
-# The title of a plot, its SVG, and whether it takes a row of the page.
-Plot = tuple[str, str, bool]
-# The verdict at the top of a page: `good`, `bad` or `plain`, and its text.
-Badge = tuple[str, str]
+_numbers = itertools.count()
 
 
 def run_page(report: Report) -> str:
-    measured = "timeline" in report
-    steps = sorted(report["steps"], key=lambda step: float(step["rate"])) if report["mode"] == "ramp" else []
-    return _render(
-        "run.html",
-        report=report,
-        title=_title(report),
-        subtitle=_subtitle(report),
-        badge=_badge(report["slo"]),
-        warnings=warnings(report),
-        cards=list(_cards(report)) if measured else [],
-        steps=steps,
-        steps_plot=plots.ramp(steps, report["p95_target_ms"]) if steps else "",
-        plots=[*(_load_plots(report) if measured else ()), *_server_plots(report.get("server", {}))],
-        figures=list(figures(report)) if measured else [],
-        settings=list(_settings(report["settings"])),
+    setting = [*_settings(report["settings"]), *report["environment"].items()]
+    sections = [*_plots(report), ("Figures", _table(rows(report))), ("Settings and generator", _table(setting))]
+    models = ", ".join(model["name"] for model in report.get("models", []))
+    date = report["date"].replace("T", " ").replace("+00:00", " UTC")
+    missed = [to_line(verdict) for verdict in report["slo"] if not verdict["met"]]
+    targets = f"{len(missed)} of {len(report['slo'])} targets missed" if missed else "all targets met"
+    parts = [f"model {models}", report["settings"]["address"], date, *([targets] if report["slo"] else [])]
+    return Template(_PAGE.read_text(encoding="utf-8")).substitute(
+        title=escape(_title(report)),
+        subtitle=escape(" · ".join(parts + (["interrupted"] if report["interrupted"] else []))),
+        warnings="\n".join(f'<p class="note">{escape(warning)}</p>' for warning in [*missed, *warnings(report)]),
+        sections="\n".join(f"<section><h2>{escape(name)}</h2>{content}</section>" for name, content in sections),
     )
-
-
-def compare_page(names: Sequence[str], before: Report, after: Report) -> str:
-    rows, runs = compare(before, after), {"first": before, "second": after}
-    timelines = {name: run["timeline"] for name, run in runs.items()}
-    return _render(
-        "compare.html",
-        title=f"{names[0]} and {names[1]}",
-        subtitle=conclusion(rows),
-        badge=_verdict({row.verdict for row in rows}),
-        rows=rows,
-        plots=[
-            ("Latency by percentile", plots.quantiles(runs), False),
-            ("Latency over time", plots.latencies_over_time(timelines), False),
-        ],
-        differences=different_settings(before, after),
-    )
-
-
-def _render(template: str, **context: Any) -> str:
-    environment = Environment(
-        loader=PackageLoader(__package__),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"thousands": "{:,}".format, "describe": describe, "rounded": _rounded, "to_line": to_line}
-    return environment.get_template(template).render(context)
-
-
-def _verdict(verdicts: set[Verdict]) -> Badge:
-    if "not comparable" in verdicts:
-        return "plain", "not comparable"
-    said = [verdict for verdict in ("better", "worse") if verdict in verdicts]
-    kind = {"better": "good", "worse": "bad"}[said[0]] if len(said) == 1 else "plain"
-    return kind, " and ".join(said) or "the same"
 
 
 def _title(report: Report) -> str:
@@ -94,67 +56,72 @@ def _title(report: Report) -> str:
     return f"Closed loop, {report['max_concurrency']} at once"
 
 
-def _subtitle(report: Report) -> str:
-    models = ", ".join(model["name"] for model in report.get("models", []))
-    date = report["date"].replace("T", " ").replace("+00:00", " UTC")
-    parts = [f"model {models}", report["settings"]["address"], date]
-    return " · ".join(parts + (["interrupted"] if report["interrupted"] else []))
-
-
-def _badge(verdicts: Sequence[Mapping[str, Any]]) -> Badge | None:
-    if not verdicts:
-        return None
-    missed = sum(not verdict["met"] for verdict in verdicts)
-    return ("bad", f"{missed} of {len(verdicts)} targets missed") if missed else ("good", "all targets met")
-
-
-def _cards(report: Report) -> Iterable[tuple[str, str, str]]:
-    """Name the figures in large type, each with its unit."""
-    if report["mode"] == "ramp":
-        yield "highest rate held", _rounded(report["highest_rate"]), "/s"
-    for percentile in (50, 95, 99):
-        yield f"latency p{percentile}", _rounded(report[f"p{percentile}_e2el_ms"]), "ms"
-    if report.get("p95_ttft_ms") is not None:
-        yield "first text p95", _rounded(report["p95_ttft_ms"]), "ms"
-    within = "" if report["goodput_ms"] is None else f" ≤ {report['goodput_ms']:g} ms"
-    yield f"goodput{within}", _rounded(report["request_goodput"]), "/s"
-    yield "sentences", _rounded(report["sentence_throughput"]), "/s"
-    yield "not answered", f"{100 * (report['error_rate'] or 0.0):.3g}", "%"
-
-
-def _load_plots(report: Report) -> Iterable[Plot]:
-    timeline = report["timeline"]
-    if not timeline["t_s"]:
-        return
-    at = f", at {report['request_rate']:.1f} requests/s" if report["mode"] == "ramp" else ""
-    yield f"Latency over time{at}", plots.latency_over_time(timeline), True
-    yield f"Latency by percentile{at}", plots.quantiles({"": report}), False
-    yield f"Requests over time{at}", plots.rates_over_time(timeline), False
-    if timeline["errors"]:
-        yield f"Errors over time{at}", plots.errors_over_time(timeline), False
-
-
-def _server_plots(series: Mapping[str, Any]) -> Iterable[Plot]:
-    if len(series.get("t_s", ())) < 2:
-        return
-    for title, field, name, color, unit in _SERVER_PLOTS:
-        yield title, plots.server_line(series["t_s"], series[field], name, color, unit), False
-
-
-def _rounded(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
-
-
-def _settings(settings: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def _settings(settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Name those that were given, as on the command line."""
-    for name, value in settings.items():
-        if value not in (None, "", [], False):
-            yield name.replace("_", "-"), _text(value)
+    given = {name: value for name, value in settings.items() if value not in (None, "", [], False)}
+    return [
+        (name.replace("_", "-"), ", ".join(map(str, value)) if isinstance(value, list) else value)
+        for name, value in given.items()
+    ]
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    return ", ".join(value) if isinstance(value, list) else str(value)
+def _table(cells: Iterable[tuple[str, Any]]) -> str:
+    lines = [f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in cells]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _plots(report: Report) -> Iterator[tuple[str, str]]:
+    """Draw a title and an SVG each: of the load, and of the server where its metrics were followed."""
+    timeline, series, at = report.get("timeline", {}), report.get("server", {}), ""
+    if report["mode"] == "ramp":
+        at = f", at {report['request_rate']:.1f} requests/s" if timeline else ""
+        yield "Latency against rate", _svg(lambda axes: _ramp(axes, report), "requests/s", "latency, ms")
+    if timeline.get("t_s"):
+        yield f"Latency over time{at}", _svg(lambda axes: plotting.draw_latencies(axes, timeline), "seconds")
+        yield f"Latency by percentile{at}", _svg(lambda axes: _quantiles(axes, report), "percentile", "latency, ms")
+        yield f"Requests over time{at}", _svg(lambda axes: plotting.draw_rates(axes, timeline), "seconds")
+    if len(series.get("t_s", ())) > 1:
+        for title, field, color, unit in _SERVER_PLOTS:
+            yield title, _svg(partial(_line, t_s=series["t_s"], values=series[field], color=color), "seconds", unit)
+
+
+def _svg(draw: Callable[[Axes], None], x_label: str, y_label: str = "") -> str:
+    # Several plots of one page may not share the ids of their parts.
+    with plotting.drawing(_SIZE, {"svg.hashsalt": f"plot {next(_numbers)}"}) as figure:
+        axes = figure.subplots()
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        draw(axes)
+        plotting.legend(axes)
+        written = io.StringIO()
+        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return written.getvalue()[written.getvalue().index("<svg") :]
+
+
+def _quantiles(axes: Axes, report: Report) -> None:
+    """Draw how long the slowest one in two, in ten, in a hundred take."""
+    told = [(at, ms) for at, ms in report["latency_quantiles"] if at <= 100 - 100 / max(report["completed"], 1)]
+    axes.plot([_nines(at) for at, _ in told], [ms for _, ms in told], color=plotting.BLUE)
+    axes.set_xticks([_nines(at) for at in _TICKS], [f"{at:g}" for at in _TICKS])
+    axes.set_xlim(0, max(_nines(99.0), *(_nines(at) for at, _ in told[-1:]), 0))
+    plotting.scale(axes, [ms for _, ms in told])
+
+
+def _nines(percentile: float) -> float:
+    """Count nines: 0 at 0, 1 at 90, 2 at 99."""
+    return -math.log10(1 - percentile / 100) if percentile < 100 else 5.0
+
+
+def _ramp(axes: Axes, report: Report) -> None:
+    steps, target_ms = sorted(report["steps"], key=lambda step: float(step["rate"])), report["p95_target_ms"]
+    for held, color, label in ((True, plotting.GREEN, "p95, held"), (False, plotting.RED, "p95, failed")):
+        of_kind = [step for step in steps if step["held"] is held and step["completed"]]
+        p95_ms = [step["p95_e2el_ms"] for step in of_kind]
+        axes.plot([step["rate"] for step in of_kind], p95_ms, "o", color=color, label=label)
+    axes.axhline(target_ms, color=plotting.AMBER, linewidth=1.2, linestyle="--", label=f"target {target_ms:g} ms")
+    plotting.scale(axes, [target_ms, *(step["p95_e2el_ms"] for step in steps if step["completed"])])
+
+
+def _line(axes: Axes, t_s: Sequence[float], values: Sequence[float | None], color: str) -> None:
+    axes.plot(t_s, plotting.floats(values), color=color)
+    axes.set_ylim(0, max((value for value in values if value is not None), default=0.0) * 1.1 or 1.0)

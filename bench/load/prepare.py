@@ -5,14 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 
+import numpy as np
+
 from bench.load.loops import ClosedLoop, OpenLoop, poisson_arrivals
-from bench.load.texts import serialize_requests, with_priority
-from bench.load.workload import WordCounts, bulk_requests, repeated, texts_of_lengths
+from bench.load.texts import serialize_requests
+from bench.load.workload import repeated
 from dragoman.access import Access
 from dragoman.v1 import translation_pb2
 
 # Requests that are drawn where a load ends by the clock and not by their number: then they begin again.
 _DRAWN_REQUESTS = 20_000
+# Serialized messages that are joined are one merged message.
+_BULK = translation_pb2.TranslateTextRequest(priority=translation_pb2.PRIORITY_BULK).SerializeToString()
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,8 @@ class LoadSettings:
         model: Sent with each request; empty, and no language either: the first model of the server.
         verify_texts: How many distinct texts are sent, each first alone, and every later answer is compared
             with that one; 0: all texts, and nothing is compared.
-        words: How many words each text has; None: the texts are sent as they are.
-        repeat_zipf: By which exponent of Zipf's law they are.
+        repeat_share: Share of the texts that are asked for again and again.
+        bulk_share: Share of the requests that are of the priority bulk.
         beam_size: Sent with each request; 0: the server's default.
         goodput_ms: The longest latency of a good answer, in milliseconds; None: any.
         metrics_address: Of the server's metrics, to follow them; empty: they are not asked for.
@@ -45,9 +49,7 @@ class LoadSettings:
     timeout_s: float = 30.0
     seed: int = 0
     verify_texts: int = 0
-    words: WordCounts | None = None
     repeat_share: float = 0.0
-    repeat_zipf: float = 1.1
     bulk_share: float = 0.0
     beam_size: int = 0
     stream: bool = False
@@ -93,9 +95,10 @@ def make_workload(
     template = _template(settings, models)
     drawn = _draw_texts(settings, texts, loop)
     requests = serialize_requests(drawn, settings.texts_per_request, template)
-    bulk = bulk_requests(len(requests), settings.bulk_share, settings.seed)
+    chosen = np.random.default_rng(settings.seed).random(len(requests)) < settings.bulk_share
+    bulk = frozenset(np.flatnonzero(chosen).tolist())
     for number in bulk:
-        requests[number] = with_priority(requests[number], translation_pb2.PRIORITY_BULK)
+        requests[number] += _BULK
     return Workload(template, drawn, requests, bulk)
 
 
@@ -115,13 +118,10 @@ def _template(settings: LoadSettings, models: Sequence[translation_pb2.Model]) -
 
 def _draw_texts(settings: LoadSettings, texts: Sequence[str], loop: OpenLoop | ClosedLoop) -> list[str]:
     count = _requests(settings, loop) * settings.texts_per_request
-    if settings.words:
-        words = settings.words.draw(settings.verify_texts or count, settings.seed)
-        texts = texts_of_lengths(texts, words, settings.seed)
     if settings.verify_texts:
         texts = list(dict.fromkeys(texts))[: settings.verify_texts]
     if settings.repeat_share:
-        chosen = repeated(len(texts), count, settings.repeat_share, settings.repeat_zipf, settings.seed)
+        chosen = repeated(len(texts), count, settings.repeat_share, settings.seed)
         texts = [texts[index] for index in chosen.tolist()]
     if settings.bulk_share:  # of a few requests it would be a share of a few
         texts = list(islice(cycle(texts), max(count, len(texts))))

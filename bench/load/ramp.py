@@ -1,14 +1,15 @@
 """The ramp: loads at one rate after another, until the highest is found that a server holds under a target."""
 
 import asyncio
+import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from bench.frame import Log
 from bench.load.prepare import LoadSettings
 from bench.load.run import run_load
-from bench.load.search import highest_rate
-from bench.log import Log
 
 # From step to step until one fails, and how near the highest rate is to the truth.
 GROWTH: Final = 1.5
@@ -70,8 +71,36 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
         return why is None
 
     with suppress(_EndedError):
-        highest_rate(holds, first_rate, growth=GROWTH, precision=PRECISION)
+        search(holds, first_rate)
     return {**summarize_steps(steps, p95_ms), "mode": "ramp", "interrupted": interrupted}
+
+
+def search(
+    holds: Callable[[float], bool], first_rate: float, *, growth: float = GROWTH, precision: float = PRECISION
+) -> float:
+    """Find the highest rate that holds, by bisection on a logarithmic scale.
+
+    Args:
+        growth: by which the bracket is widened, above 1.
+        precision: the result is below the truth by at most this share of it.
+
+    Returns:
+        A rate that held.
+    """
+    low = high = first_rate
+    if holds(first_rate):
+        while holds(high := low * growth):
+            low = high
+    else:
+        while not holds(low := high / growth):
+            high = low
+    while high / low > 1 + precision:
+        middle = math.sqrt(low * high)
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def summarize_steps(steps: list[dict[str, Any]], p95_ms: float) -> dict[str, Any]:

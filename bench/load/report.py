@@ -20,10 +20,18 @@ _WIDTH = 24
 
 
 def to_text(report: Report) -> str:
-    parts = [*_ramp_rows(report), *figures(report), *_priority_rows(report), *_error_rows(report)]
-    parts += [("warning", warning) for warning in warnings(report)]
-    parts += [("target", to_line(verdict)) for verdict in report.get("slo", []) if verdict["met"]]
+    parts = [*rows(report), *(("warning", warning) for warning in warnings(report))]
     return "\n".join(f"{name and f'{name}:':<{_WIDTH}}{figure}".rstrip() for name, figure in parts)
+
+
+def rows(report: Report) -> Rows:
+    """Write everything but the warnings and the targets that were missed, which the command tells itself."""
+    yield from _ramp_rows(report)
+    yield from figures(report)
+    yield from _priority_rows(report)
+    for error in report.get("errors", ()):
+        yield error["outcome"], f"{error['count']} {error['code']} {error['reason']}, the first: {error['message']}"
+    yield from (("target", to_line(verdict)) for verdict in report.get("slo", []) if verdict["met"])
 
 
 def warnings(report: Report) -> list[str]:
@@ -68,6 +76,8 @@ def figures(report: Report) -> Rows:
     yield "source tokens", f"{report['input_throughput']:.1f} /s"
     yield "target tokens", f"{report['output_throughput']:.1f} /s"
     yield "from the result cache", cache_share(report)
+    if report.get("server_cpu_ms") is not None:
+        yield "processor time", f"{report['server_cpu_ms']:.2f} ms of the server a request"
     if not report["completed"]:
         yield "latency", "no request was answered"
     names = ("mean", *(f"p{percentile}" for percentile in PERCENTILES), "max")
@@ -101,14 +111,6 @@ def _priority_rows(report: Report) -> Rows:
         if part["completed"]:
             said += ", latency " + ", ".join(f"p{p} {part[f'p{p}_e2el_ms']:.1f} ms" for p in (50, 95, 99))
         yield name, said
-
-
-def _error_rows(report: Report) -> Rows:
-    for error in report.get("errors", ()):
-        yield (
-            error["outcome"],
-            f"{error['count']} {error['code']} {error['reason']}, the first: {error['message']}",
-        )
 
 
 def _verify_rows(report: Report) -> Rows:

@@ -14,9 +14,9 @@ from bench.load.figures import summarize
 from bench.load.generator import Generator
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.prepare import LoadSettings, Workload, is_any_model, make_loop, make_workload
-from bench.load.progress import show_count, show_progress
+from bench.load.progress import show, show_progress
 from bench.load.samples import Samples
-from bench.load.scrape import Scraper, result_cache_share, server_series
+from bench.load.scrape import Scraper, server_series, totals
 from bench.load.timeline import timeline
 from bench.load.verify import Verifier
 from dragoman.v1 import translation_pb2
@@ -48,7 +48,7 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
             bulk=work.bulk,
         )
         end_s = settings.warmup_s + (settings.duration_s or 0.0)
-        watches: list[Watch] = [lambda generator: show_progress(generator, samples, end_s, settings.requests)]
+        watches: list[Watch] = [lambda generator: show_progress(generator, samples)]
         if scraper:
             watches.append(lambda generator: scraper.run(generator.now_s))
         interrupted = False
@@ -69,7 +69,7 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
         **summarize(samples, settings.goodput_ms),
         **(verifier.figures() if verifier else {}),
         "timeline": timeline(samples.table()),
-        "result_cache_share": result_cache_share(scraper.pages, settings.warmup_s) if scraper else None,
+        **(totals(scraper.pages, settings.warmup_s, samples.completed + samples.unanswered) if scraper else {}),
         # The last page came too soon after the one before it: rates over a few milliseconds say nothing.
         "server": server_series(scraper.pages[:-1], settings.warmup_s) if scraper else {},
     }
@@ -119,8 +119,7 @@ async def _verifier(work: Workload, calls: Calls, settings: LoadSettings) -> Ver
         return None
     verifier = Verifier(work.texts, settings.texts_per_request)
     ask = calls.asks(stream=False)[0]
-
-    progress = asyncio.create_task(show_count(lambda: verifier.learnt, len(set(work.texts)), "texts alone"))
+    progress = asyncio.create_task(show(lambda: f"{verifier.learnt} of {len(set(work.texts))} texts alone"))
     try:
         await verifier.learn(lambda request: ask(calls.encoded(request), settings.timeout_s), work.template)
     finally:

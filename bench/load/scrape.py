@@ -17,6 +17,7 @@ _TIMEOUT_S = 5.0
 _SLOTS = "dragoman_decode_batch_slots"
 _HITS, _MISSES = "dragoman_result_cache_hits_total", "dragoman_result_cache_misses_total"
 _COALESCED = "dragoman_coalesced_segments_total"
+_CPU = "process_cpu_seconds_total"
 
 
 class Page(NamedTuple):
@@ -81,21 +82,24 @@ def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
-def result_cache_share(pages: Sequence[Page], start_s: float) -> float | None:
-    """Compute which share of the requested segments came from the result cache, from 0 to 1.
-
-    A segment that shared the decoding of an identical one did not. All callers of the server count.
+def totals(pages: Sequence[Page], start_s: float, requests: int) -> dict[str, float | None]:
+    """Compute what the pages say of a whole load; None for what they do not say. All callers of the server count.
 
     Returns:
-        The share; None where the pages do not say it, or no segment was asked for.
+        `result_cache_share`: which share of the requested segments came from the result cache, from 0 to 1; a segment
+        that shared the decoding of an identical one did not. `server_cpu_ms`: processor time for each of the requests.
     """
-    if not pages:
-        return None
     first = next((page for page in reversed(pages) if page.at_s <= start_s), pages[0])
     before, after = (metrics_page.Page.parse(page.text).sums() for page in (first, pages[-1]))
-    grown = {name: after.get(name, math.nan) - before.get(name, math.nan) for name in (_HITS, _MISSES, _COALESCED)}
-    segments = sum(grown.values())
-    return grown[_HITS] / segments if segments > 0 else None
+
+    def grown(name: str) -> float:
+        return after.get(name, math.nan) - before.get(name, math.nan)
+
+    segments = sum(map(grown, (_HITS, _MISSES, _COALESCED)))
+    return {
+        "result_cache_share": grown(_HITS) / segments if segments > 0 else None,
+        "server_cpu_ms": _known(1e3 * grown(_CPU) / requests) if requests else None,
+    }
 
 
 def _interval(from_s: float, before: dict[str, float], to_s: float, after: dict[str, float]) -> dict[str, float | None]:
@@ -113,7 +117,7 @@ def _interval(from_s: float, before: dict[str, float], to_s: float, after: dict[
         "queue_source_tokens": after.get("dragoman_queue_source_tokens"),
         "steps_per_second": per_second(f"{_SLOTS}_count"),
         "target_tokens_per_second": per_second("dragoman_target_tokens_total"),
-        "cpu_cores": per_second("process_cpu_seconds_total"),
+        "cpu_cores": per_second(_CPU),
         "resident_mib": _known(after.get("process_resident_memory_bytes", math.nan) / 2**20),
     }
 

@@ -61,13 +61,13 @@ class Target:
 
 def judge(report: Mapping[str, Any], targets: Sequence[Target]) -> list[dict[str, Any]]:
     """Compare each target with what was measured; what was not measured is a miss."""
-    return [_judge(report.get(target.measure.field), target) for target in targets]
-
-
-def _judge(measured: float | None, target: Target) -> dict[str, Any]:
-    at_most = target.measure.at_most
-    met = measured is not None and (measured <= target.value if at_most else measured >= target.value)
-    return {"name": target.name, "at_most": at_most, "target": target.value, "measured": measured, "met": met}
+    verdicts = []
+    for target in targets:
+        measured, at_most = report.get(target.measure.field), target.measure.at_most
+        met = measured is not None and (measured <= target.value if at_most else measured >= target.value)
+        verdict = {"name": target.name, "at_most": at_most, "target": target.value, "measured": measured, "met": met}
+        verdicts.append(verdict)
+    return verdicts
 
 
 def to_line(verdict: Mapping[str, Any]) -> str:

@@ -4,14 +4,10 @@ import lzma
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
+from dragoman.errors import DataError
 from dragoman.v1 import translation_pb2
 from model.corpus import OPENERS
-
-
-class DataFileError(Exception):
-    """A data file cannot be read, or holds no text."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +27,15 @@ def read_data_file(path: Path) -> DataFile:
 
     A file is of the second kind when its name says `.tsv`, or when its first line has a tab; then a line
     without a tab is broken. The endings `.gz` and `.xz` are decompressed.
+
+    Raises:
+        DataError: the file cannot be read, or holds no text.
     """
     try:
-        with open_data_file(path) as file:
+        with OPENERS.get(path.suffix, open)(path, "rb") as file:  # type: ignore[operator]
             lines = [line.rstrip(b"\r\n") for line in file]
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise DataFileError(f"cannot read {path}: {error}") from error
+        raise DataError(f"cannot read {path}: {error}") from error
     lines[:1] = [line.removeprefix(b"\xef\xbb\xbf") for line in lines[:1]]
     is_tsv = ".tsv" in path.suffixes or b"\t" in b"".join(lines[:1])
     texts = [_source(line, is_tsv) for line in lines]
@@ -45,27 +44,8 @@ def read_data_file(path: Path) -> DataFile:
         broken_lines=[number for number, text in enumerate(texts, 1) if text is None],
     )
     if not data.texts:
-        raise DataFileError(f"no line of {path} holds a text")
+        raise DataError(f"no line of {path} holds a text")
     return data
-
-
-def read_pairs(path: Path, limit: int | None = None) -> tuple[list[str], list[str]]:
-    """Read the first sources and targets of source<TAB>target lines, at most `limit`; None: all."""
-    try:
-        with open_data_file(path) as file:
-            lines = [line.decode().rstrip("\r\n").split("\t") for line in file]
-    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error) as error:
-        raise DataFileError(f"cannot read {path}: {error}") from error
-    pairs = [line for line in lines if len(line) == 2 and all(map(str.strip, line))][:limit]
-    if not pairs:
-        raise DataFileError(f"no line of {path} is a pair of texts with a tab between")
-    sources, targets = zip(*pairs, strict=True)
-    return list(sources), list(targets)
-
-
-def open_data_file(path: Path) -> IO[bytes]:
-    """Open a file for reading, decompressed where its name says that it is packed."""
-    return OPENERS.get(path.suffix, open)(path, "rb")  # type: ignore[no-any-return, operator]
 
 
 def _source(line: bytes, is_tsv: bool) -> str | None:
@@ -93,19 +73,6 @@ def serialize_requests(
     head = template.SerializeToString()
     starts = range(0, len(texts), texts_per_request)
     return [head + _contents(texts, start, texts_per_request) for start in starts]
-
-
-def requests_of(
-    texts: list[str], model: str, texts_per_request: int = 1, max_target_tokens: int | None = None
-) -> list[bytes]:
-    """Pack texts into requests for a model."""
-    options = translation_pb2.TranslateOptions(max_target_tokens=max_target_tokens)
-    template = translation_pb2.TranslateTextRequest(model=model, options=options)
-    return serialize_requests(texts, texts_per_request, template)
-
-
-def with_priority(request: bytes, priority: translation_pb2.Priority) -> bytes:
-    return request + translation_pb2.TranslateTextRequest(priority=priority).SerializeToString()
 
 
 def _contents(texts: list[str], start: int, count: int) -> bytes:

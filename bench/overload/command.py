@@ -11,18 +11,18 @@ others. Several texts a request keep it from being what is measured.
 """
 
 import argparse
+from pathlib import Path
 
-from bench.arguments import add_data, add_serve, count, output_file, positive, whole
-from bench.frame import Figures
+from bench.arguments import add_serve, count, input_file, output_file, positive, whole
+from bench.frame import Figures, log_with_time
 from bench.load.report import GENERATOR_WARNING
-from bench.log import log_with_time
 from bench.overload.drive import drive
-from bench.overload.targets import check
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_data(parser)
+    data = Path("models/en-de/checkpoint/parity.tsv")
+    add("--data", type=input_file, default=data, metavar="FILE", help="source<TAB>target or text lines (%(default)s)")
     add("--texts-per-request", type=count, default=64, metavar="T", help="texts per request (%(default)s)")
     add("--factor", type=positive, default=5.0, metavar="F", help="storm, in sustainable rates (%(default)g)")
     for name, seconds, help_ in (
@@ -41,8 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(arguments: argparse.Namespace) -> Figures:
-    storm = drive(arguments, log_with_time())
-    checks, report = check(storm.figures()), storm.report()
+    report = drive(arguments, log_with_time())
     if arguments.plot:
         from bench.overload.plot import plot  # here: matplotlib takes a second
 
@@ -52,9 +51,7 @@ def measure(arguments: argparse.Namespace) -> Figures:
         "errors": report["errors"] or None,
         "lateness of the generator, ms": {"p95": report["p95_send_delay_ms"], "max": report["max_send_delay_ms"]},
         "warning": GENERATOR_WARNING if report["generator_limited"] else None,
-        "targets": [
-            {"": each.name, "target": each.target, "measured": each.measured, "passed": each.passed} for each in checks
-        ],
-        "checks": {each.name: each.passed for each in checks},
+        "targets": report["targets"],
+        "checks": {each[""]: each["passed"] for each in report["targets"]},
         "details": report,
     }

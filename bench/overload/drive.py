@@ -2,23 +2,24 @@
 
 import argparse
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from bench.frame import Log
 from bench.load.drive import Watch, put
 from bench.load.figures import summarize
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Outcome, Samples
-from bench.load.texts import read_data_file, requests_of
+from bench.load.texts import read_data_file, serialize_requests
 from bench.load.timeline import timeline
-from bench.log import Log
 from bench.memory import Resident, share_grown, watch
-from bench.overload.cores import apart
 from bench.overload.phases import Phase, answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
-from bench.overload.targets import Figures
+from bench.overload.targets import Figures, check
 from bench.server_process import NOTHING_FREE, Running, ServerError, english_model, running, serve_command
 from dragoman import Client
+from dragoman.v1.translation_pb2 import TranslateTextRequest
 
 STEADY_SHARE = 0.8
 _DELAY_FLAG = "--max-delay-s"
@@ -30,50 +31,28 @@ _BIN_S = 1.0
 _OF_SAMPLES = ("errors_by_code", "errors", "late_sends", "generator_limited", "p95_send_delay_ms", "max_send_delay_ms")
 
 
-@dataclass(frozen=True)
-class Storm:
-    """What was seen.
+@contextmanager
+def apart() -> Iterator[list[int]]:
+    """Keep this thread, and those that it starts, to the last core, for the time of the block.
 
-    Attributes:
-        peaks: what clients got that kept the server busy, before and after.
-        steady_p95_ms: of a load of 80 % of that.
-        phases: of the samples; the storm is the second.
+    Yields:
+        The other cores, for the servers; where there is only one, that one.
     """
-
-    peaks: tuple[float, float]
-    steady_p95_ms: float
-    samples: Samples
-    phases: Sequence[Phase]
-    resident: Sequence[Resident]
-
-    def figures(self) -> Figures:
-        table, storm = self.samples.table(), self.phases[1]
-        return Figures(
-            peak=sum(self.peaks) / len(self.peaks),
-            steady_p95_ms=self.steady_p95_ms,
-            storm_goodput=answers_per_second(table, storm),
-            storm_p95_ms=p95_ms(due_in(table, storm)),
-            requests=len(table.due_s),
-            neither=int((~table.answered & ~table.with_outcome(Outcome.REJECTED)).sum()),
-            recovery_s=recovery_s(table, storm.to_s, self.steady_p95_ms),
-            memory_growth=share_grown(self.resident, storm.from_s, storm.to_s),
-        )
-
-    def report(self) -> dict[str, Any]:
-        table, found = self.samples.table(), summarize(self.samples)
-        return {
-            **self.figures()._asdict(),
-            "peaks": self.peaks,
-            "outcomes": {outcome.value: int(table.with_outcome(outcome).sum()) for outcome in Outcome},
-            **{name: found[name] for name in _OF_SAMPLES},
-            "phases": [vars(phase) for phase in self.phases],
-            "timeline": timeline(table, _BIN_S),
-            "resident": [list(moment) for moment in self.resident],
-        }
+    allowed = os.sched_getaffinity(0)
+    cores = sorted(allowed)
+    os.sched_setaffinity(0, cores[-1:])
+    try:
+        yield cores[:-1] or cores
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
-def drive(arguments: argparse.Namespace, log: Log) -> Storm:
-    """Run what the arguments of the command say."""
+def drive(arguments: argparse.Namespace, log: Log) -> dict[str, Any]:
+    """Run what the arguments of the command say.
+
+    Returns:
+        The figures by which a storm is judged, and with them all that was seen.
+    """
     command = serve_command("--log-format", "json", *NOTHING_FREE, *arguments.serve)
     with apart() as cores, running(command, cores) as unbounded:
         loads = _Loads(arguments, unbounded)
@@ -85,10 +64,30 @@ def drive(arguments: argparse.Namespace, log: Log) -> Storm:
             command += [_DELAY_FLAG, f"{arguments.delay_share * steady_ms / 1e3:.4f}"]
         with running(command, cores) as bounded:
             log(f"storm of {arguments.factor:g} times that for {arguments.storm_s:g} s: {' '.join(command[3:])}")
-            seen = loads.storm(bounded, before)
+            samples, phases, resident = loads.storm(bounded, before)
         after = loads.peak(unbounded)
         log(f"once more, sustainable: {loads.told(after)}")
-    return Storm((before, after), steady_ms, *seen)
+    table, found, storm = samples.table(), summarize(samples), phases[1]
+    figures = Figures(
+        peak=(before + after) / 2,
+        steady_p95_ms=steady_ms,
+        storm_goodput=answers_per_second(table, storm),
+        storm_p95_ms=p95_ms(due_in(table, storm)),
+        requests=len(table.due_s),
+        neither=int((~table.answered & ~table.with_outcome(Outcome.REJECTED)).sum()),
+        recovery_s=recovery_s(table, storm.to_s, steady_ms),
+        memory_growth=share_grown(resident, storm.from_s, storm.to_s),
+    )
+    return {
+        **figures._asdict(),
+        "targets": check(figures),
+        "peaks": (before, after),
+        "outcomes": {outcome.value: int(table.with_outcome(outcome).sum()) for outcome in Outcome},
+        **{name: found[name] for name in _OF_SAMPLES},
+        "phases": [vars(phase) for phase in phases],
+        "timeline": timeline(table, _BIN_S),
+        "resident": [list(moment) for moment in resident],
+    }
 
 
 class _Loads:
@@ -98,7 +97,8 @@ class _Loads:
         self._arguments = arguments
         with Client(server.address) as client:
             model = english_model(client)
-        self._requests = requests_of(read_data_file(arguments.data).texts, model, arguments.texts_per_request)
+        texts, template = read_data_file(arguments.data).texts, TranslateTextRequest(model=model)
+        self._requests = serialize_requests(texts, arguments.texts_per_request, template)
 
     def told(self, rate: float) -> str:
         return f"{rate:.1f} requests/s, {rate * self._arguments.texts_per_request:.0f} texts/s"
@@ -136,4 +136,4 @@ class _Loads:
         return self._put(server, ClosedLoop(clients, 0.0, seconds, None))
 
     def _put(self, server: Running, loop: OpenLoop | ClosedLoop, *watches: Watch) -> Samples:
-        return put([server.address], self._requests, loop, timeout_s=self._arguments.timeout_s, watches=watches)
+        return put(server.address, self._requests, loop, timeout_s=self._arguments.timeout_s, watches=watches)

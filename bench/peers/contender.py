@@ -33,3 +33,23 @@ class Program:
     offline: Sequence[Settings]
     single: Sequence[Settings]
     open: Callable[[Settings], Contender] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Server:
+    """One side of a comparison of servers.
+
+    Attributes:
+        choices: settings to choose from.
+        command: starts a server under settings, once its addresses are appended.
+    """
+
+    name: str
+    precision: str
+    choices: Sequence[Settings]
+    command: Callable[[Settings], list[str]] = field(repr=False)
+
+
+def flags(settings: Settings) -> list[str]:
+    """Write settings as options of a command line."""
+    return [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", str(value))]

@@ -32,13 +32,19 @@ _CROSS = {
 }
 
 
-def convert(checkpoint: Checkpoint, out: Path) -> Path:
-    """Write the CTranslate2 model, in fp32: it is quantized as it is loaded."""
-    spec = _spec(checkpoint)
-    spec.validate()
-    spec.optimize()
-    out.mkdir(parents=True)
-    spec.save(str(out))
+def converted(checkpoint: Checkpoint, work: Path) -> Path:
+    """Return the CTranslate2 model of a checkpoint, made if it is not in the folder.
+
+    It is in fp32: CTranslate2 quantizes it as it is loaded.
+    """
+    out, partial = work / "ctranslate2", work / "ctranslate2.partial"
+    if not out.exists():
+        spec = _spec(checkpoint)
+        spec.validate()
+        spec.optimize()
+        partial.mkdir(parents=True, exist_ok=True)
+        spec.save(str(partial))
+        partial.rename(out)
     return out
 
 

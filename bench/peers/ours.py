@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from bench.peers.contender import Program, Settings
+from bench.peers.contender import Program, Server, Settings, flags
 from bench.sentences import Sentences
+from bench.server_process import NOTHING_FREE, serve_command
 from dragoman.bundle import Bundle
 from plugins.offline.engine import OfflineEngine
 from service import cores
@@ -32,6 +33,13 @@ def program(folder: Path, *, quick: bool = False, beam_size: int = 1) -> Program
         single=[{"threads": 1, "run_threads": cores_of_run, "slots": beam_size} for cores_of_run in (1, threads)],
         open=lambda settings: _InProcess(bundle, settings, decoding),
     )
+
+
+def server(bundle: Path, precision: str, *, quick: bool = False) -> Server:
+    """Make a side of `dragoman serve`, which decodes each sentence to its end, however long that had to wait."""
+    command = serve_command("--models", bundle, "--max-delay-s", "0", "--no-stop-repetition", *NOTHING_FREE)
+    choices = [{"threads": cores.available(), "slots": slots} for slots in ((32,) if quick else (8, 16, 32))]
+    return Server(NAME, precision, choices, lambda settings: [*command, *flags(settings)])
 
 
 def ended_by_model(folder: Path, sentences: Sentences) -> list[int]:

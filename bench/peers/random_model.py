@@ -10,7 +10,7 @@ of its state: the last normalization changes the sign of half of the components,
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,9 @@ from sentencepiece import SentencePieceTrainer
 from model.config import TransformerConfig
 from model.parameters import parameter_shapes
 
-# 6+6 layers, the "base" model of arXiv:1706.03762.
-BASE: dict[str, Any] = TransformerConfig(
-    source_vocabulary_size=32_000,
-    target_vocabulary_size=32_000,
-    d_model=512,
-    heads=8,
-    d_ff=2048,
-    decoder_layers=6,
-    tie_output=False,
-).model_dump()
+TOKENS: Final = 25  # of each sentence, its end counted, and of its translation
+SEED: Final = 1
+
 _CONTROL_PIECES = 4
 _BLOCKS = {"query_key_value": 3, "key_value": 2}
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -39,6 +32,31 @@ _PARITY_LINES = 16
 _EOS_MARGIN = 12.0
 
 Array = NDArray[np.float32]
+
+
+def _config(vocabulary: int, layers: int, **fields: Any) -> dict[str, Any]:
+    sizes = {"source_vocabulary_size": vocabulary, "target_vocabulary_size": vocabulary}
+    given = sizes | {"encoder_layers": layers, "decoder_layers": layers, "tie_output": True} | fields
+    return TransformerConfig.model_validate(given).model_dump()
+
+
+_WIDTH: Final = {"d_model": 512, "heads": 8, "d_ff": 2048}
+_TWICE: Final = {"d_model": 1024, "heads": 16, "d_ff": 4096}
+SHAPES: Final[dict[str, dict[str, Any]]] = {
+    "base": _config(32_000, 6, tie_output=False, **_WIDTH),  # of arXiv:1706.03762
+    "large": _config(32_000, 12, tie_output=False, **_TWICE),  # 0.5 billion parameters
+    "opus-mt": _config(58_101, 6, activation="silu", **_WIDTH),
+    "nllb-600m": _config(256_206, 12, **_TWICE),
+}
+
+
+def drawn_checkpoint(shape: str, work: Path) -> Path:
+    """Return the checkpoint of a shape, made if it is not in the folder."""
+    folder, partial = work / "checkpoint", work / "checkpoint.partial"
+    if not folder.exists():
+        write_checkpoint(partial, SHAPES[shape], TOKENS, SEED)
+        partial.rename(folder)
+    return folder
 
 
 def write_checkpoint(folder: Path, config: dict[str, Any], tokens: int, seed: int) -> None:

@@ -11,10 +11,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from bench.arguments import make_parser
+from bench.arguments import count, make_parser, not_negative
+from bench.peers import ct2
 from bench.peers.checkpoint import Checkpoint
-from bench.peers.ct2 import Ids
 from bench.peers.static_batcher import StaticBatcher
+from bench.sentences import Sentences
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
 from service.queue.intake import Intake
@@ -34,22 +35,15 @@ def main(argv: list[str]) -> int:
     add("--checkpoint", type=Path, required=True, help="folder of the checkpoint")
     add("--ctranslate2", type=Path, required=True, help="folder of the converted model")
     add("--precision", default="int8", choices=("int8", "fp32"), help="(%(default)s)")
-    add("--size", type=int, required=True, help="segments of a batch at most")
-    add("--wait-ms", type=float, required=True, help="how long the first one waits for others")
-    add("--inter-threads", type=int, default=1, help="batches that run at a time (%(default)s)")
-    add("--intra-threads", type=int, default=1, help="threads of each (%(default)s)")
+    add("--size", type=count, required=True, help="segments of a batch at most")
+    add("--wait-ms", type=not_negative, required=True, help="how long the first one waits for others")
+    add("--inter-threads", type=count, default=1, help="batches that run at a time (%(default)s)")
+    add("--intra-threads", type=count, default=1, help="threads of each (%(default)s)")
     add("--address", default="127.0.0.1:50051", help="(%(default)s)")
     add("--metrics-address", default="127.0.0.1:9464", help="(%(default)s)")
     arguments = parser.parse_args(argv)
-    settings = load(
-        {
-            "models": arguments.bundle,
-            "address": arguments.address,
-            "http_address": "none",
-            "metrics_address": arguments.metrics_address,
-        }
-    )
-    return serve(settings, partial(_load, arguments))
+    addresses = {"address": arguments.address, "metrics_address": arguments.metrics_address, "http_address": "none"}
+    return serve(load({"models": arguments.bundle, **addresses}), partial(_load, arguments))
 
 
 def _load(
@@ -58,29 +52,18 @@ def _load(
     """Load a model that CTranslate2 decodes, in the batches of a static batcher."""
     mailbox = Mailbox(settings.queue_source_tokens, metrics.of(bundle.manifest.name))
     mailbox.bind(loop)
-    model = Ids(
-        arguments.ctranslate2,
-        Checkpoint.open(arguments.checkpoint),
-        arguments.precision,
-        {"inter_threads": arguments.inter_threads, "intra_threads": arguments.intra_threads},
-    )
+    program = ct2.program(arguments.ctranslate2, Checkpoint.open(arguments.checkpoint), arguments.precision)
+    threads = arguments.inter_threads
+    contender = program.open({"inter_threads": threads, "intra_threads": arguments.intra_threads})
+    # As the engine does, so that the first caller does not pay for first times.
+    contender.translate(Sentences([[bundle.manifest.eos_id] * length for length in (3, 10, 30)], [4] * 3))
     batcher = StaticBatcher(
-        mailbox,
-        model.translate,
-        size=arguments.size,
-        wait_s=arguments.wait_ms / 1e3,
-        workers=arguments.inter_threads,
+        mailbox, contender.translate, size=arguments.size, wait_s=arguments.wait_ms / 1e3, workers=threads
     )
-    _warm_up(model, bundle.manifest.eos_id)
     batcher.start()
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path), Limits.of(settings))
     intake = Intake(mailbox, metrics.of(bundle.manifest.name), limit_bytes=0, coalesce=False)
     return ServedModel(bundle.manifest, settings.slots, Pipeline(translator, mailbox, intake), batcher)
-
-
-def _warm_up(model: Ids, eos_id: int) -> None:
-    """Warm up as the engine does, so that the first caller does not pay for first times."""
-    model.translate([[eos_id] * length for length in (3, 10, 30)], 4)
 
 
 if __name__ == "__main__":

@@ -8,16 +8,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from bench.sentences import Sentences
 from dragoman.errors import InternalError
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine.workers import Workers
 from service.queue.mailbox import Mailbox
 
 # How often a batch that is not full looks for more; short beside any batch.
-POLL_S = 0.0005
+_POLL_S = 0.0005
 
-# Source ids of each segment, and the most target tokens of any -> target ids of each.
-Translate = Callable[[Sequence[list[int]], int], list[list[int]]]
+# Gives the target ids of each.
+Translate = Callable[[Sentences], list[list[int]]]
 
 
 class StaticBatcher:
@@ -60,7 +61,13 @@ class StaticBatcher:
                 batch = collected
                 self._decode(batch)
         finally:
-            self._end([decode for decode in batch if not decode.finished])
+            failure = InternalError("the batcher has stopped")
+            self._mailbox.stop()
+            self._mailbox.fail(failure)
+            left = [decode for decode in batch if not decode.finished]
+            for decode in left:
+                decode.fail(failure, time.monotonic())
+            self._mailbox.deliver(left)
 
     def _collect(self) -> list[Decode] | None:
         """Collect the next batch; None once the batcher is to stop. One thread at a time collects: batches fill up."""
@@ -70,41 +77,22 @@ class StaticBatcher:
                 return batch
             first_s = batch[0].submitted_s or time.monotonic()
             while len(batch) < self._size and (left_s := first_s + self._wait_s - time.monotonic()) > 0:
-                time.sleep(min(left_s, POLL_S))
+                time.sleep(min(left_s, _POLL_S))
                 batch += self._mailbox.take(self._worker, self._size - len(batch), wait=False) or []
             return batch
 
     def _decode(self, batch: Sequence[Decode]) -> None:
-        """Run a batch without cancelled and expired segments, and answer."""
+        """Run a batch without cancelled and expired segments, and answer: a closed batch cannot be left earlier."""
         start_s = time.monotonic()
-        dead = [decode for decode in batch if decode.end_early(start_s)]
-        self._mailbox.deliver(dead)
-        alive = [decode for decode in batch if not decode.finished]
-        if not alive:
-            return
+        alive = [decode for decode in batch if not decode.end_early(start_s)]
         for decode in alive:
             decode.status = DecodeStatus.DECODING
             decode.admitted_s = start_s
-        limit = max(decode.max_target_tokens for decode in alive)
-        targets = self._translate([decode.source_ids for decode in alive], limit)
-        for decode, ids in zip(alive, targets, strict=True):
-            _finish(decode, ids, time.monotonic())
-        self._mailbox.deliver(alive)
-
-    def _end(self, left: Sequence[Decode]) -> None:
-        failure = InternalError("the batcher has stopped")
-        self._mailbox.stop()
-        self._mailbox.fail(failure)
-        for decode in left:
-            decode.fail(failure, time.monotonic())
-        self._mailbox.deliver(left)
-
-
-def _finish(decode: Decode, ids: Sequence[int], now_s: float) -> None:
-    """End a segment of a batch that has run: a closed batch cannot be left earlier."""
-    decode.first_token_s = now_s
-    if decode.end_early(now_s):
-        return
-    decode.target_ids.extend(ids[: decode.max_target_tokens])
-    limited = len(ids) >= decode.max_target_tokens
-    decode.finish(FinishReason.LENGTH if limited else FinishReason.EOS, now_s)
+        limits = [decode.max_target_tokens for decode in alive]
+        targets = self._translate(Sentences([decode.source_ids for decode in alive], limits)) if alive else []
+        for decode, ids, limit in zip(alive, targets, limits, strict=True):
+            decode.first_token_s = now_s = time.monotonic()
+            if not decode.end_early(now_s):
+                decode.target_ids.extend(ids[:limit])
+                decode.finish(FinishReason.LENGTH if len(ids) >= limit else FinishReason.EOS, now_s)
+        self._mailbox.deliver(batch)

@@ -6,7 +6,6 @@ from collections.abc import Sequence, Set
 from functools import partial
 
 from bench.cli import parser_of as bench
-from bench.load.compare_runs import build_parser as load_test_compare
 from bench.load.options import build_parser as load_test
 from docs.generators.markdown import one_line, paragraphs, table
 from dragoman.commands.detect import build_parser as detect
@@ -49,9 +48,7 @@ PARSERS = (
     calibrate,
     inspect,
     load_test,
-    load_test_compare,
     partial(bench, "compare"),
-    partial(bench, "roofline"),
 )
 
 

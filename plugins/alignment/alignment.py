@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman.scripts import UNSPACED
 from service.text.alignment import Link, Side, Span
 
-# Chosen on words of known translation in dev sentences (`dragoman bench tags`). With 0.4, 94 % of the links of such
+# Chosen on words of known translation in dev sentences , see bench/RESULTS.md. With 0.4, 94 % of the links of such
 # words are right, and 0.5 % of the words lack theirs; more would lose links of words that became several. The words
 # that some others became are one run, so there a word counts that is rather part of it than not.
 _LEAST_WEIGHT: Final = 0.4

@@ -14,9 +14,9 @@ import requests
 
 from dragoman import Client, DragomanError, ModelUnavailableError
 from tests import debian, promtool
-from tests.e2e.bundles import copy_bundle
+from tests.e2e.bundles import copy_bundle, own_weights
 from tests.e2e.test_lifecycle import BREAKING
-from tests.e2e.test_model_memory import SMALL, own_weights
+from tests.e2e.test_model_memory import SMALL
 from tests.e2e.texts import LONG
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
 from tests.waiting import until
@@ -42,9 +42,9 @@ def raised(tmp_path: Path) -> Raised:
 def models(_bundle: None, tmp_path: Path) -> Path:
     folder = tmp_path / "models"
     folder.mkdir()
-    for number, code in enumerate(CODES):
+    for code in CODES:
         languages = {"sources": ["en"], "targets": [code]}
-        own_weights(copy_bundle(BUNDLE, folder / code, name=f"en-{code}", languages=languages), number)
+        own_weights(copy_bundle(BUNDLE, folder / code, name=f"en-{code}", languages=languages), code)
     return folder
 
 

@@ -41,7 +41,7 @@ def firefox(tmp_path: Path, student: Path, monkeypatch: pytest.MonkeyPatch) -> I
     for pair in PAIRS:
         source, target = pair.split("-")
         name = Name("firefox", pair)
-        shelve(tmp_path / "dragoman", name, source=source, target=target, bundle=student, own_weights=True)
+        shelve(tmp_path / "dragoman", name, source=source, target=target, bundle=student, has_own_weights=True)
     with web.serving() as server:
         yield firefox_list(server, {pair: {"model.bin": b"x"} for pair in PAIRS})
 

@@ -46,7 +46,7 @@ def http_report(http_server, load_command, tmp_path):
 
 def test_a_run_with_everything_is_reported_as_text_json_and_page(server, load_test, tmp_path) -> None:
     out, page = tmp_path / "out.json", tmp_path / "out.html"
-    workload = ("--words", "lognormal:8:0.5", "--repeat-share", "0.3", "--bulk-share", "0.5", "--stream")
+    workload = ("--repeat-share", "0.3", "--bulk-share", "0.5", "--stream")
     targets = ("--slo", "p95_ms=60000", "--slo", "error_rate=0", "--slo", "goodput=1")
     files = ("--metrics-address", server.metrics_address, "--json", str(out), "--html", str(page))
     done = load_test("--rate", "30", "--duration", "2", *workload, *targets, *files)
@@ -64,6 +64,8 @@ def test_a_run_with_everything_is_reported_as_text_json_and_page(server, load_te
     assert html.count("<svg") >= 7
     assert "all targets met" in html
     assert b"latency p95" in done.stdout
+    assert report["server_cpu_ms"] > 0
+    assert b"processor time:" in done.stdout
 
 
 def test_answers_of_the_result_cache_are_told(server, load_test, tmp_path) -> None:

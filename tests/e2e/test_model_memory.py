@@ -1,7 +1,5 @@
 """More models on disk than have room in memory: loaded when calls need them, and gone for others."""
 
-import hashlib
-import json
 import random
 import subprocess
 import sys
@@ -15,7 +13,7 @@ import pytest
 
 from bench.memory import peak_resident_mib, resident_mib
 from dragoman import Client, InvalidRequestError, ModelUnavailableError
-from tests.e2e.bundles import copy_bundle
+from tests.e2e.bundles import copy_bundle, own_weights
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
 
 CODES = ("de", "fr", "es", "it", "nl", "pt", "pl", "cs", "sv", "da", "fi", "et")
@@ -29,23 +27,12 @@ FOUR_MODELS_MB = 180
 MIB = 2**20
 
 
-def own_weights(bundle: Path, number: int) -> None:
-    """Makes the weights of a copy another file: equal files would be kept in memory once."""
-    weights = bundle / "weights.bin"
-    content = weights.read_bytes() + number.to_bytes(4, "big")
-    weights.unlink()  # a link
-    weights.write_bytes(content)
-    manifest = json.loads((bundle / "bundle.json").read_text())
-    manifest["files"]["weights.bin"] = hashlib.sha256(content).hexdigest()
-    (bundle / "bundle.json").write_text(json.dumps(manifest))
-
-
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("models")
-    for number, code in enumerate(CODES):
+    for code in CODES:
         languages = {"sources": ["en"], "targets": [code]}
-        own_weights(copy_bundle(BUNDLE, root / code, name=f"en-{code}", languages=languages), number)
+        own_weights(copy_bundle(BUNDLE, root / code, name=f"en-{code}", languages=languages), code)
     return root
 
 
@@ -157,9 +144,9 @@ def test_a_model_larger_than_the_budget_ends_the_start(models: Path) -> None:
 
 def test_calls_over_a_pivot_language_get_two_models_each_in_the_memory_of_two(tmp_path: Path) -> None:
     pairs = [("de", "en"), ("it", "en"), ("en", "fr"), ("en", "es")]
-    for number, (source, target) in enumerate(pairs):
+    for source, target in pairs:
         name, languages = f"{source}-{target}", {"sources": [source], "targets": [target]}
-        own_weights(copy_bundle(BUNDLE, tmp_path / name, name=name, languages=languages), number)
+        own_weights(copy_bundle(BUNDLE, tmp_path / name, name=name, languages=languages), name)
     own = (f"--model-memory-mb={FOUR_MODELS_MB // 2}", "--pivot-language=en")
     with serving(f"--models={tmp_path}", *SMALL, *own) as server:
         ways = [("de", "fr"), ("it", "es"), ("de", "es"), ("it", "fr")]

@@ -26,9 +26,8 @@ from tests import plain_pytorch
 pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
 
 from bench.compare.models import real_sentences
-from bench.peers import ct2, ours, random_model
+from bench.peers import convert, ct2, ours, random_model
 from bench.peers.checkpoint import Checkpoint
-from bench.peers.convert import convert
 from bench.sentences import Sentences
 
 REPOSITORY = Path(__file__).parents[2]
@@ -84,7 +83,7 @@ def default() -> tuple[Sentences, list[list[int]]]:
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The default model as CTranslate2 loads it."""
-    return convert(Checkpoint.open(CHECKPOINT), tmp_path_factory.mktemp("peers") / "ctranslate2")
+    return convert.converted(Checkpoint.open(CHECKPOINT), tmp_path_factory.mktemp("peers"))
 
 
 @pytest.fixture(scope="module")
@@ -110,25 +109,6 @@ def test_ctranslate2_has_the_tokens_of_plain_pytorch(
     assert alone == [[ids] for ids in expected[:5]]
 
 
-def test_transformers_has_the_tokens_of_plain_pytorch(default: tuple[Sentences, list[list[int]]]) -> None:
-    pytest.importorskip("transformers", reason='needs the extra "peers"')
-    from bench.peers import hugging_face
-
-    sentences, expected = default
-    some = list(range(0, len(sentences), 10))
-    program = hugging_face.program(Checkpoint.open(CHECKPOINT), quick=True)
-    threads = torch.get_num_threads()
-    contender = program.open({"threads": 1, "batch_size": 16})
-    try:
-        actual = contender.translate(sentences.take(some))
-        alone = contender.translate(sentences.take([0]))
-    finally:
-        contender.close()
-        torch.set_num_threads(threads)
-    assert actual == [expected[place] for place in some]
-    assert alone == [expected[0]]
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_architecture_is_converted_exactly(variant: str, tokenizer_folder: Path, tmp_path: Path) -> None:
     torch.manual_seed(3)
@@ -140,27 +120,31 @@ def test_every_architecture_is_converted_exactly(variant: str, tokenizer_folder:
     corpus = read_corpus(PAIRS)
     save_checkpoint(tmp_path / "checkpoint", model, tokenizer_folder, {}, Corpus(["Yes."], ["Ja."], []))
     checkpoint = Checkpoint.open(tmp_path / "checkpoint")
-    peer = ct2.Ids(convert(checkpoint, tmp_path / "peer"), checkpoint, "fp32", ONE_THREAD)
+    peer = ct2.program(convert.converted(checkpoint, tmp_path), checkpoint, "fp32").open(ONE_THREAD)
     sources = sentences_of(Tokenizer.open(tokenizer_folder), corpus.sources[:40], 2).sources
     expected = greedy(model, sources, max_target_tokens=12)
     assert len({tuple(ids) for ids in expected}) > 1
-    assert peer.translate(sources, 12) == expected
+    assert peer.translate(Sentences(sources, [12] * len(sources))) == expected
 
 
 def test_the_random_model_never_ends_by_itself(tmp_path: Path) -> None:
     """Neither in plain PyTorch nor in CTranslate2, whose arithmetic here is int8."""
-    config = random_model.BASE | {name: SMALL[name] for name in ("d_model", "heads", "d_ff", "encoder_layers")}
+    config = random_model.SHAPES["base"] | {
+        name: SMALL[name] for name in ("d_model", "heads", "d_ff", "encoder_layers")
+    }
     config |= {"source_vocabulary_size": 500, "target_vocabulary_size": 500}
     random_model.write_checkpoint(tmp_path / "checkpoint", config, 25, 1)
     model, tokenizer = load_checkpoint(tmp_path / "checkpoint")
     sources = sentences_of(tokenizer, random_model.sentences(config, 25, 20, 1), 2).sources
     expected = greedy(model, sources, max_target_tokens=25)
     checkpoint = Checkpoint.open(tmp_path / "checkpoint")
-    folder = convert(checkpoint, tmp_path / "peer")
+    folder = convert.converted(checkpoint, tmp_path)
     assert {len(ids) for ids in expected} == {25}
     assert len({tuple(ids) for ids in expected}) > 1
-    assert ct2.Ids(folder, checkpoint, "fp32", ONE_THREAD).translate(sources, 25) == expected
-    assert {len(ids) for ids in ct2.Ids(folder, checkpoint, "int8", ONE_THREAD).translate(sources, 25)} == {25}
+    fp32, int8 = (ct2.program(folder, checkpoint, precision).open(ONE_THREAD) for precision in ("fp32", "int8"))
+    sentences = Sentences(sources, [25] * len(sources))
+    assert fp32.translate(sentences) == expected
+    assert {len(ids) for ids in int8.translate(sentences)} == {25}
 
 
 def test_ctranslate2_serves_behind_our_servicer(default: tuple[Sentences, list[list[int]]], converted: Path) -> None:

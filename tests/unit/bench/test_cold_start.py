@@ -17,7 +17,7 @@ def checkout_is_importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_start_is_measured_until_the_health_service_says_serving() -> None:
-    report = started(SLOW_STARTER, ["One.", "Two.", "Three."])
+    report = started(SLOW_STARTER, 3)
     # It listens at once and is not serving for half a second.
     assert report["time_to_serving_s"] >= 0.5
     assert report["requests"] == 3
@@ -29,7 +29,7 @@ def test_start_is_measured_until_the_health_service_says_serving() -> None:
 
 def test_server_that_does_not_start_is_an_error_that_says_how_it_ended() -> None:
     with pytest.raises(ServerError, match=r"a server ended with exit code 2: .*--no-such-flag"):
-        started([*SLOW_STARTER, "--no-such-flag"], ["One."])
+        started([*SLOW_STARTER, "--no-such-flag"], 1)
 
 
 def test_command_exits_1_when_the_server_does_not_start(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,16 +2,16 @@
 
 import argparse
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from bench import frame
-from bench.frame import ArgumentError, Figures
-from bench.load.texts import DataFileError
+from bench.frame import ArgumentError, Figures, log_with_time, write_json
 from bench.server_process import ServerError
-from dragoman.errors import BundleError, InternalError
+from dragoman.errors import BundleError, DataError, InternalError
 
 FIGURES: Figures = {
     "rate": 12345.6,
@@ -54,7 +54,7 @@ def test_a_check_that_does_not_hold_is_exit_code_1(capsys: pytest.CaptureFixture
     assert "NOT SO: that too" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("error", [ArgumentError("no good"), DataFileError("no good"), BundleError("no good")])
+@pytest.mark.parametrize("error", [ArgumentError("no good"), DataError("no good"), BundleError("no good")])
 def test_what_is_no_good_is_exit_code_2_and_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run(error)
@@ -75,5 +75,18 @@ def test_rounds_take_turns() -> None:
     assert order == ["a", "b", "a", "b"]
 
 
-def test_a_row_is_the_median_of_its_rounds() -> None:
-    assert frame.medians([{"a": 1.0, "b": 9.0}, {"a": 3.0, "b": 7.0}, {"a": 2.0, "b": 8.0}]) == {"a": 2.0, "b": 8.0}
+def test_a_report_is_json_with_paths_as_text(tmp_path: Path) -> None:
+    write_json(tmp_path / "out.json", {"rate": 1.5, "data": Path("a/b"), "none": None})
+    assert json.loads((tmp_path / "out.json").read_text()) == {"rate": 1.5, "data": "a/b", "none": None}
+
+
+def test_a_report_for_no_file_is_not_written() -> None:
+    write_json(None, {"rate": object()})
+
+
+def test_a_line_comes_after_the_seconds_since_the_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+    log = log_with_time()
+    log("sweep offline")
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(r" +\d+\.\d s  sweep offline\n", printed.err)

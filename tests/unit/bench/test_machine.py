@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.machine import environment, installed, machine, now, processor
+from bench.machine import environment, installed, now, processor
 
 XEON = """processor : 0
 model name : Some Xeon
@@ -35,7 +35,6 @@ def test_elsewhere_there_is_a_name(tmp_path: Path) -> None:
 def test_a_load_says_where_it_was_made() -> None:
     found = environment()
     assert set(found) == {"dragoman", "grpcio", "system", "python", "processor", "cores"}
-    assert machine().items() <= found.items()
     assert isinstance(found["cores"], int)
     assert found["cores"] >= 1
 

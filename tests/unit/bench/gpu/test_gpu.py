@@ -74,7 +74,7 @@ def test_a_part_that_finds_something_wrong_is_named_and_exit_1(
 
 
 def test_without_the_device_nothing_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_parts, "LIBRARIES", Part("misses", behaviours.misses, 1.0))
+    monkeypatch.setattr(gpu_parts, "LIBRARIES", Part("misses", behaviours.misses, 1000.0))
     assert gpu.main(["--device", "cpu", "--data", str(PAIRS)]) == 2
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "python -m bench.gpu: no driver\n")

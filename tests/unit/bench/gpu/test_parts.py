@@ -1,5 +1,8 @@
 """Each part on a CPU, with a tiny model."""
 
+import shutil
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,18 +12,16 @@ import pytest
 
 from bench.decoding import Graphs
 from bench.gpu import floor, served, speed, steps
-from bench.gpu import models as gpu_models
 from bench.gpu import parts as gpu_parts
 from bench.gpu.accuracy import parity, placement, real_sentences
-from bench.gpu.encoder import difference, encoder
 from bench.gpu.memory import memory
-from bench.gpu.models import bundle_folder, checkpoint_folder, models
+from bench.gpu.models import checkpoint_folder, models, open_bundle
 from bench.gpu.parts import Part
 from bench.gpu.process import Function, Outcome
 from bench.gpu.task import Setup, Task
-from bench.gpu.traces import traces
+from bench.peers.random_model import SHAPES
 from bench.sentences import Sentences
-from dragoman.bundle import Bundle
+from bench.server_process import Running, ServerError
 from plugins.gpu.device import DeviceDecoder
 from tests.synthetic import Synthetic
 from tests.unit.bench.gpu import behaviours
@@ -35,22 +36,6 @@ def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speed, "SENTENCES_PER_SLOT", 2)
     monkeypatch.setattr(steps, "CAPACITY", 20)
     monkeypatch.setattr(steps, "_COMPANY_TOKENS", 4)
-
-
-def test_padding_changes_nothing_on_a_cpu(task: Task) -> None:
-    figures = encoder(task)
-    assert figures["checks"] == {"padding changes nothing": True}
-    assert max(figures["short_source"], figures["long_source"]) < 1e-5
-
-
-def test_difference_is_by_the_largest_number() -> None:
-    expected = np.array([1.0, -4.0])
-    assert difference(expected, np.array([1.5, -4.0])) == pytest.approx(0.125)
-    assert difference(expected, np.array([np.nan, -4.0])) == float("inf")
-
-
-def test_there_are_no_kernels_on_a_cpu(task: Task) -> None:
-    assert traces(task) == {"rows": []}
 
 
 def test_steps_are_the_same_without_cuda_graphs(task: Task) -> None:
@@ -146,7 +131,7 @@ def test_models_are_made_and_the_peer_is_measured_beside_ours(setup: Setup, monk
         **{"source_vocabulary_size": 300, "target_vocabulary_size": 300, "d_model": 32, "heads": 2, "d_ff": 48},
         **{"encoder_layers": 1, "decoder_layers": 1},
     }
-    monkeypatch.setitem(gpu_models.RANDOM, "base", gpu_models.RANDOM["base"] | small)
+    monkeypatch.setitem(SHAPES, "base", SHAPES["base"] | small)
     base = Task(replace(setup, device="cpu"), "base", time.monotonic() + 600.0, lambda figures: None)
     assert set(models(base)) == {"fp16", "ctranslate2"}
     speed.speed(base)
@@ -200,6 +185,20 @@ def test_a_server_reloads_under_load_and_no_answer_changes(task: Task) -> None:
     assert all(figures["checks"].values())
 
 
+def test_a_reload_that_does_not_end_is_an_error(
+    fp32: Synthetic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served, "_RELOAD_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(served, "_is_replaced", lambda *_: False)
+    bundle = shutil.copytree(fp32.bundle.path, tmp_path / "bundle")
+    with subprocess.Popen(
+        [sys.executable, "-c", "import signal; signal.signal(1, print); input()"], stdin=-1
+    ) as process:
+        with pytest.raises(ServerError, match="reload 1 did not end"):
+            served.replace(Running("", "", process, 0.0), bundle, 1)
+        process.kill()
+
+
 def test_a_random_model_is_made_once(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Path] = []
 
@@ -207,7 +206,7 @@ def test_a_random_model_is_made_once(task: Task, monkeypatch: pytest.MonkeyPatch
         folder.mkdir(parents=True)
         made.append(folder)
 
-    monkeypatch.setattr("bench.gpu.models.random_model.write_checkpoint", write)
+    monkeypatch.setattr("bench.peers.random_model.write_checkpoint", write)
     large = replace(task, size="large")
     assert checkpoint_folder(large) == checkpoint_folder(large) == task.setup.work / "large" / "checkpoint"
     assert len(made) == 1
@@ -215,7 +214,7 @@ def test_a_random_model_is_made_once(task: Task, monkeypatch: pytest.MonkeyPatch
 
 
 def test_bundle_of_the_default_model_is_the_one_that_is_there(task: Task, fp32: Synthetic) -> None:
-    assert Bundle.open(bundle_folder(task)).manifest == fp32.bundle.manifest
+    assert open_bundle(task).manifest == fp32.bundle.manifest
 
 
 def test_models_come_before_what_needs_them() -> None:

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bench.load import grpc_calls
@@ -14,7 +13,7 @@ from bench.load.calls import NoServerError
 from bench.load.drive import drive, put
 from bench.load.generator import Generator
 from bench.load.grpc_calls import connected
-from bench.load.loops import ClosedLoop, OpenLoop
+from bench.load.loops import ClosedLoop
 from bench.load.samples import Samples
 from dragoman.v1 import translation_pb2
 
@@ -38,27 +37,15 @@ def watching(seen: list[str], ended: list[str]) -> Callable[[Generator], Awaitab
 
 
 def test_a_load_gives_what_was_seen_of_every_request(server: Any) -> None:
-    samples = put([server.address], REQUESTS, closed(6), timeout_s=PATIENCE_S)
+    samples = put(server.address, REQUESTS, closed(6), timeout_s=PATIENCE_S)
     assert (samples.completed, samples.unanswered, samples.warmup_requests) == (6, 0, 0)
     assert sorted(request.contents[0] for request in server.requests) == ["One."] * 3 + ["Two."] * 3
-
-
-def test_servers_get_requests_in_turn(server: Any) -> None:
-    samples = put([server.address] * 2, REQUESTS, closed(6), timeout_s=PATIENCE_S, connections=1)
-    assert samples.completed == 6
-    assert len(server.connections) == 2
-
-
-def test_requests_of_the_warm_up_do_not_count(server: Any) -> None:
-    loop = OpenLoop(np.array([0.0, 0.01, 0.2]))
-    samples = put([server.address], REQUESTS, loop, warmup_s=0.1, timeout_s=PATIENCE_S)
-    assert (samples.completed, samples.warmup_requests) == (1, 2)
 
 
 def test_what_watches_ends_with_the_load(server: Any) -> None:
     seen: list[str] = []
     ended: list[str] = []
-    put([server.address], REQUESTS, closed(4), timeout_s=PATIENCE_S, watches=[watching(seen, ended)] * 2)
+    put(server.address, REQUESTS, closed(4), timeout_s=PATIENCE_S, watches=[watching(seen, ended)] * 2)
     assert seen == ["began"] * 2
     assert ended == ["4 sent"] * 2
 
@@ -94,7 +81,7 @@ def test_nobody_at_the_address_is_an_error_of_one_line(monkeypatch: pytest.Monke
     # A ConnectionError, which every command tells in one line.
     assert issubclass(NoServerError, ConnectionError)
     with pytest.raises(NoServerError, match=r"^no server answers at 127\.0\.0\.1:1$"):
-        put(["127.0.0.1:1"], REQUESTS, closed(1), timeout_s=1.0)
+        put("127.0.0.1:1", REQUESTS, closed(1), timeout_s=1.0)
 
 
 async def test_each_channel_has_a_connection_of_its_own(server: Any) -> None:

@@ -1,10 +1,11 @@
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.frame import write_json
 from bench.load.options import as_json, load_settings, parse
-from bench.load.workload import WordCounts
 from dragoman.access import Access
 
 LOAD = ["--data", "texts.txt", "--rate", "5", "--duration", "2"]
@@ -16,11 +17,9 @@ def settings(*more: str) -> Any:
 
 
 def test_the_load_is_what_the_arguments_ask_for() -> None:
-    asked = settings(
-        *("--warmup", "1", "--words", "fixed:7", "--stream", "--bulk-share", "0.25", "--seed", "3", "--beam-size", "4")
-    )
+    asked = settings(*("--warmup", "1", "--stream", "--bulk-share", "0.25", "--seed", "3", "--beam-size", "4"))
     assert (asked.rate, asked.duration_s, asked.warmup_s, asked.concurrency, asked.requests) == (5, 2, 1, None, None)
-    assert (asked.words, asked.stream, asked.bulk_share, asked.seed) == (WordCounts("fixed", 7), True, 0.25, 3)
+    assert (asked.stream, asked.bulk_share, asked.seed) == (True, 0.25, 3)
     assert (asked.beam_size, settings().beam_size) == (4, 0)
 
 
@@ -55,11 +54,11 @@ def test_of_a_ramp_a_good_answer_is_as_fast_as_its_target() -> None:
     assert load_settings(arguments, Access()).goodput_ms == 40
 
 
-def test_the_report_has_all_settings_as_they_were_written_but_no_key() -> None:
-    more = ["--words", "uniform:2:9", "--slo", "p95_ms=80", "--slo", "error_rate=0", "--api-key", "secret"]
+def test_the_report_has_all_settings_as_they_were_written_but_no_key(tmp_path: Path) -> None:
+    more = ["--slo", "p95_ms=80", "--slo", "error_rate=0", "--api-key", "secret"]
     arguments, _ = parse([*LOAD, *more, "--tls-ca", str(Path(__file__))])
-    told = as_json(arguments)
-    assert told["words"] == "uniform:2:9"
+    write_json(tmp_path / "out.json", as_json(arguments))
+    told = json.loads((tmp_path / "out.json").read_text())
     assert told["slo"] == ["p95_ms=80", "error_rate=0"]
     assert told["data"] == "texts.txt"
     assert "secret" not in str(told)

@@ -1,6 +1,5 @@
 import json
 from html.parser import HTMLParser
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +74,7 @@ def test_a_page_of_one_rate_shows_what_was_measured(server: Any, data: str, tmp_
     server.on_request = refuse_every_third
     load = ("--rate", "100", "--duration", "0.5", "--stream", "--bulk-share", "0.5")
     page, report = page_of(server, data, tmp_path, *load, "--slo", "error_rate=0.1", "--slo", "p95_ms=60000")
-    assert "Errors over time" in page.text
+    assert "Requests over time" in page.text
     assert "Open loop, 100 requests/s" in page.text
     assert "1 of 2 targets missed" in page.text
     assert "<script>full</script>" in page.text
@@ -85,24 +84,11 @@ def test_a_page_of_one_rate_shows_what_was_measured(server: Any, data: str, tmp_
     assert "first text p95" in page.text
 
 
-def test_two_runs_side_by_side_are_one_page_and_names_of_files_are_text(server: Any, data: str, tmp_path: Path) -> None:
-    runs = [tmp_path / "a&b.json", tmp_path / "<b>c.json"]
-    for run, count in zip(runs, (10, 20), strict=True):
-        load = ("--concurrency", "2", "--requests", str(count), "--json", str(run))
-        main(["--address", server.address, "--data", data, *load])
-    assert main(["compare", *map(str, runs), "--html", str(tmp_path / "page.html")]) == 0
-    page = checked((tmp_path / "page.html").read_text())
-    assert "a&b.json and <b>c.json" in page.text
-    assert "requests1020" in page.text  # among the settings that are not alike
-    assert "Latency by percentile" in page.text
-
-
 def test_a_page_of_a_closed_loop_without_errors(server: Any, data: str, tmp_path: Path) -> None:
     page, _ = page_of(server, data, tmp_path, "--concurrency", "2", "--requests", "10")
     assert "Closed loop, 2 at once" in page.text
     assert "from the result cacheunknown, only --metrics-address tells" in page.text
-    assert "Errors over time" not in page.text  # an empty plot says nothing
-    assert "not answered0 %" in page.text
+    assert "requests10 answered" in page.text
 
 
 def test_a_page_of_a_ramp_shows_its_steps(server: Any, data: str, tmp_path: Path) -> None:
@@ -115,18 +101,6 @@ def test_a_page_of_a_ramp_shows_its_steps(server: Any, data: str, tmp_path: Path
     assert "Ramp to p95 ≤ 60000 ms" in page.text
     assert len(report["steps"]) >= 2
     assert all(f"{step['rate']:.1f}" in page.text for step in report["steps"])
-
-
-def test_what_narrow_screens_change_comes_after_what_it_changes() -> None:
-    css = files("bench.load").joinpath("templates/page.css").read_text(encoding="utf-8")
-    wide, _, narrow = css.partition("@media")
-    # Of two rules for one property the later one counts, also where the earlier one is for narrow screens.
-    assert ".columns { columns: 2" in wide
-    assert ".columns { columns: 1" in narrow
-    # Any cell but the last would be broken inside its words.
-    assert [line.split("{")[0].strip() for line in css.splitlines() if "anywhere" in line] == [
-        "td:last-child:not(:first-child)"
-    ]
 
 
 def test_a_page_without_any_answer(server: Any, data: str, tmp_path: Path) -> None:

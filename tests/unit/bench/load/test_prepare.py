@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.prepare import LoadSettings, make_loop, make_workload
-from bench.load.workload import WordCounts
 from dragoman.v1 import translation_pb2
 
 TEXTS = ["one two three", "four", "five six"]
@@ -18,7 +17,6 @@ loads = st.builds(
     texts_per_request=st.integers(1, 5),
     seed=st.integers(0, 9),
     verify_texts=st.integers(0, 3),
-    words=st.none() | st.just(WordCounts("uniform", 1, 4)),
     repeat_share=st.sampled_from([0.0, 0.5, 1.0]),
     bulk_share=st.sampled_from([0.0, 0.5, 1.0]),
     beam_size=st.sampled_from([0, 1, 4]),
@@ -55,7 +53,7 @@ def test_without_wishes_every_text_of_the_file_is_sent_once_in_turn() -> None:
 
 
 def test_an_open_loop_draws_as_many_texts_as_there_are_arrivals() -> None:
-    settings = LoadSettings("nowhere:1", rate=50.0, duration_s=2.0, warmup_s=1.0, words=WordCounts("fixed", 3))
+    settings = LoadSettings("nowhere:1", rate=50.0, duration_s=2.0, warmup_s=1.0, repeat_share=0.5)
     loop = make_loop(settings)
     assert isinstance(loop, OpenLoop)
     assert len(loop.arrivals_s) == pytest.approx(150, rel=0.3)
@@ -66,3 +64,15 @@ def test_texts_that_are_compared_are_the_first_that_differ() -> None:
     settings = LoadSettings("nowhere:1", concurrency=1, requests=1, verify_texts=3)
     texts = ["b", "a", "b", "c", "d"]
     assert make_workload(settings, texts, make_loop(settings), MODELS).texts == ["b", "a", "c"]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_requests_of_the_priority_bulk_are_none_or_all_at_the_ends(seed: int) -> None:
+    for bulk_share, bulk in ((0.0, frozenset()), (1.0, frozenset(range(30)))):
+        load = LoadSettings("nowhere:1", concurrency=1, requests=30, bulk_share=bulk_share, seed=seed)
+        assert make_workload(load, TEXTS, make_loop(load), MODELS).bulk == bulk
+
+
+def test_the_share_of_requests_of_the_priority_bulk() -> None:
+    load = LoadSettings("nowhere:1", concurrency=1, requests=10_000, bulk_share=0.3, seed=1)
+    assert len(make_workload(load, TEXTS, make_loop(load), MODELS).bulk) == pytest.approx(3000, rel=0.05)

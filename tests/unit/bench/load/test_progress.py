@@ -10,10 +10,10 @@ from bench.load.samples import Samples
 async def test_lines_tell_of_the_warm_up_and_then_of_the_answers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_LINE_INTERVAL_S", 0)
+    monkeypatch.setattr(progress, "_INTERVAL_S", 0)
     samples = Samples(warmup_s=2.0)
     generator = SimpleNamespace(in_flight=3, now_s=lambda: 1.0)
-    showing = asyncio.create_task(progress.show_progress(generator, samples, 9.0, None))
+    showing = asyncio.create_task(progress.show_progress(generator, samples))
     lines: list[str] = []
     async with asyncio.timeout(60):
         while len(lines) < 2:

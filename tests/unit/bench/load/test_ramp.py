@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bench.load import ramp
 from bench.load.prepare import LoadSettings
-from bench.load.ramp import describe, run_ramp, summarize_steps, why_not
+from bench.load.ramp import describe, run_ramp, search, summarize_steps, why_not
 from bench.load.report import to_text
 from dragoman import errors
 
@@ -106,3 +106,10 @@ def test_a_server_that_refuses_everything_holds_no_rate(server: Any) -> None:
     report = run_ramp(LoadSettings(server.address, duration_s=0.2), TEXTS, 80.0, 50.0, lambda line: None)
     assert report["highest_rate"] is None
     assert "none with p95 <= 50 ms" in to_text(report | {"slo": []})
+
+
+@given(truth=st.floats(1.0, 1e5), first_rate=st.floats(1.0, 1e5))
+def test_the_search_ends_just_below_the_truth(truth: float, first_rate: float) -> None:
+    found = search(lambda rate: rate <= truth, first_rate)
+    assert found <= truth
+    assert truth <= found * (1 + ramp.PRECISION) * (1 + 1e-12)

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from bench.load.calls import NoServerError
-from bench.load.scrape import Page, Scraper, result_cache_share, server_series
+from bench.load.scrape import Page, Scraper, server_series, totals
 from service.telemetry.metrics import Metrics
 
 
@@ -59,19 +59,29 @@ def cached(hits: int, misses: int, coalesced: int, at_s: float) -> Page:
     return Page(at_s, page_of(metrics))
 
 
+def cache_share(pages: list[Page], start_s: float) -> float | None:
+    return totals(pages, start_s, 1)["result_cache_share"]
+
+
 def test_the_share_of_the_result_cache_is_of_all_segments_since_the_start() -> None:
     before, after = cached(100, 100, 0, at_s=0.0), cached(102, 105, 1, at_s=3.0)
-    assert result_cache_share([before, after], start_s=0.0) == 0.25
-    assert result_cache_share([cached(0, 9, 0, at_s=0.0), before._replace(at_s=1.0), after], start_s=2.0) == 0.25
-    assert result_cache_share([cached(0, 0, 0, at_s=0.0), after], start_s=0.0) == 102 / 208
+    assert cache_share([before, after], start_s=0.0) == 0.25
+    assert cache_share([cached(0, 9, 0, at_s=0.0), before._replace(at_s=1.0), after], start_s=2.0) == 0.25
+    assert cache_share([cached(0, 0, 0, at_s=0.0), after], start_s=0.0) == 102 / 208
 
 
 def test_a_share_of_nothing_is_not_known() -> None:
     page = cached(1, 1, 1, at_s=0.0)
-    assert result_cache_share([], 0.0) is None
-    assert result_cache_share([page], 0.0) is None
-    assert result_cache_share([page, page], 0.0) is None
-    assert result_cache_share([Page(0.0, ""), Page(1.0, "")], 0.0) is None
+    assert cache_share([page], 0.0) is None
+    assert cache_share([page, page], 0.0) is None
+    assert cache_share([Page(0.0, ""), Page(1.0, "")], 0.0) is None
+
+
+def test_processor_time_is_for_each_request() -> None:
+    pages = [Page(float(at_s), f"process_cpu_seconds_total {at_s}\n") for at_s in (0, 1, 3)]
+    assert totals(pages, 1.5, requests=400)["server_cpu_ms"] == 5.0
+    assert totals(pages, 1.5, requests=0)["server_cpu_ms"] is None
+    assert totals([Page(0.0, ""), Page(1.0, "")], 0.0, requests=4)["server_cpu_ms"] is None
 
 
 async def test_nobody_at_the_address_is_one_clear_error() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.load.texts import DataFileError, read_data_file, read_pairs, serialize_requests
+from bench.load.texts import read_data_file, serialize_requests
+from dragoman.errors import DataError
 from dragoman.v1 import translation_pb2
 
 TSV = "Good morning.\tGuten Morgen.\nThanks!\tDanke!\n"
@@ -46,12 +47,12 @@ def test_broken_lines_are_left_out_and_numbered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "\n \n", "\t\n"])
 def test_file_without_a_text_is_an_error(tmp_path: Path, content: str) -> None:
-    with pytest.raises(DataFileError, match="no line of"):
+    with pytest.raises(DataError, match="no line of"):
         read_data_file(write(tmp_path / "a.txt", content))
 
 
 def test_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match="No such file"):
+    with pytest.raises(DataError, match="No such file"):
         read_data_file(tmp_path / "a.tsv")
 
 
@@ -60,7 +61,7 @@ def test_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_file_cut_short_is_an_error(tmp_path: Path, suffix: str, keep: float) -> None:
     path = write(tmp_path / f"a.tsv{suffix}", TSV)
     path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
-    with pytest.raises(DataFileError, match="cannot read"):
+    with pytest.raises(DataError, match="cannot read"):
         read_data_file(path)
 
 
@@ -68,7 +69,7 @@ def test_file_cut_short_is_an_error(tmp_path: Path, suffix: str, keep: float) ->
 def test_file_that_is_not_compressed_as_named_is_an_error(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_text(TSV)
-    with pytest.raises(DataFileError, match="cannot read"):
+    with pytest.raises(DataError, match="cannot read"):
         read_data_file(path)
 
 
@@ -83,18 +84,3 @@ def test_requests_hold_every_text_in_order_and_are_full(texts: list[str], size: 
     assert contents[: len(texts)] == texts
     assert [len(request.contents) for request in requests] == [size] * -(-len(texts) // size)
     assert {(request.model, request.source_language_code) for request in requests} == {("en-de", "en")}
-
-
-def test_pairs_are_read_also_compressed(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.tsv.xz"
-    path.write_bytes(lzma.compress(b"One.\tEins.\nbroken\n\tleer\nTwo.\tZwei.\nThree.\tDrei.\n"))
-    assert read_pairs(path, 2) == (["One.", "Two."], ["Eins.", "Zwei."])
-
-
-@pytest.mark.parametrize("content", [None, b"no tab\n", b"\xff\t\xff\n"])
-def test_no_pairs_is_an_error(tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "pairs.tsv"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(DataFileError, match=r"pairs\.tsv"):
-        read_pairs(path, 9)

@@ -130,7 +130,7 @@ def test_command_exits_3_when_nothing_could_be_compared(
 def test_progress_counts_the_texts_sent_alone(
     server: Any, data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "_LINE_INTERVAL_S", 0.0)
+    monkeypatch.setattr(progress, "_INTERVAL_S", 0.0)
     arguments = ["--address", server.address, "--data", data, "--concurrency", "1", "--requests", "1", "--verify", "2"]
     assert main(arguments) == 0
     assert re.search(r"^[012] of 2 texts alone$", capsys.readouterr().err, re.MULTILINE)

@@ -1,7 +1,7 @@
 import os
 import threading
 
-from bench.overload.cores import apart
+from bench.overload.drive import apart
 
 
 def test_the_generator_has_the_last_core_and_the_servers_the_others() -> None:

@@ -8,10 +8,10 @@ import pytest
 pytest.importorskip("safetensors", reason='needs the extra "peers"')
 
 from bench.peers.checkpoint import Checkpoint
-from bench.peers.random_model import BASE, random_weights, sentences, write_checkpoint
+from bench.peers.random_model import SHAPES, random_weights, sentences, write_checkpoint
 from dragoman.tokenizer import Tokenizer
 
-SMALL = BASE | {
+SMALL = SHAPES["base"] | {
     "source_vocabulary_size": 300,
     "target_vocabulary_size": 300,
     "d_model": 32,
@@ -78,3 +78,13 @@ def test_the_checkpoint_reads_back_in_full_precision(folder: Path) -> None:
     assert {weight.dtype for weight in checkpoint.weights.values()} == {np.dtype(np.float32)}
     assert checkpoint.output_weight is checkpoint.weights["output.weight"]
     assert checkpoint.target_embedding is checkpoint.weights["source_embedding.weight"]
+
+
+def test_the_shapes_are_what_they_are_called_after() -> None:
+    """Parameters without those of norms and biases, in millions."""
+    counts = {}
+    for name, one in SHAPES.items():
+        layer = 4 * one["d_model"] ** 2 + 2 * one["d_model"] * one["d_ff"]
+        layers = one["encoder_layers"] * layer + one["decoder_layers"] * (layer + 4 * one["d_model"] ** 2)
+        counts[name] = round((layers + one["target_vocabulary_size"] * one["d_model"]) / 1e6)
+    assert counts == {"base": 60, "large": 385, "opus-mt": 74, "nllb-600m": 615}

@@ -2,11 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from bench.peers.static_batcher import StaticBatcher
+from bench.sentences import Sentences
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
@@ -24,11 +25,11 @@ class Backwards:
         self.gate = threading.Event()
         self.gate.set()
 
-    def __call__(self, sources: Sequence[list[int]], limit: int) -> list[list[int]]:
-        self.batches.append((len(sources), limit))
+    def __call__(self, sentences: Sentences) -> list[list[int]]:
+        self.batches.append((len(sentences), max(sentences.limits)))
         self.started.release()
         assert self.gate.wait(PATIENCE_S)
-        return [ids[-2::-1][:limit] for ids in sources]
+        return [ids[-2::-1] for ids in sentences.sources]
 
 
 @pytest.fixture
@@ -163,7 +164,7 @@ def test_stopped_it_ends_well_and_fails_what_waits(mailbox: Mailbox, translate: 
 
 
 def test_a_failure_ends_it_and_everybody_is_answered(mailbox: Mailbox) -> None:
-    def fail(sources: Sequence[list[int]], limit: int) -> list[list[int]]:
+    def fail(sentences: Sentences) -> list[list[int]]:
         raise RuntimeError("planted")
 
     batcher = StaticBatcher(mailbox, fail, size=1, wait_s=0.0, workers=1)

@@ -31,7 +31,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     checkpoint = synthetic_model.make_checkpoint(norm=request.param, activation="gelu", decoder_layers=1)
     package = tmp_path_factory.mktemp("argos") / "translate-en_de"
     package.mkdir()
-    convert.convert(Checkpoint.open(checkpoint), package / "model")
+    convert.converted(Checkpoint.open(checkpoint), package).rename(package / "model")
     set_up(package, add_source_eos=True)
     shutil.copyfile(checkpoint / "tokenizer.model", package / "sentencepiece.model")
     (package / "metadata.json").write_text('{"from_code": "en", "to_code": "de", "package_version": "1.9"}')

@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(arguments: argparse.Namespace) -> Figures:
     if "default" in arguments.models and arguments.data is None:
         raise ArgumentError("argument --data: the default model is measured on real sentences; give a file of them")
-    if max(arguments.beam_sizes) > (most := min(ours.BEAM_SLOTS)):
+    if max(arguments.beam_sizes) > (most := ours.SLOTS[1]):
         raise ArgumentError(f"argument --beam-sizes: must be at most {most}")
     with tempfile.TemporaryDirectory(prefix="dragoman-compare-") as scratch:
         return figures(list(_outcomes(arguments, arguments.work or Path(scratch), log_with_time())))

@@ -12,14 +12,14 @@ from service.decode import FinishReason
 from service.options import Decoding
 
 NAME = "dragoman"
-# Of a thread. A beam of N hypotheses takes N of them, and wants more than a greedy sentence.
-BEAM_SLOTS = (32, 64, 128)
+# Of a thread; a quick sweep has the second and third, as the peer's. A beam of N hypotheses takes N of them.
+SLOTS = (16, 32, 64, 128)
 
 
 def program(folder: Path, *, quick: bool = False, beam_size: int = 1) -> Program:
     """Make a side of the engine on a bundle, and the settings worth a try; a beam size of 1 is greedy decoding."""
     threads = cores.available()
-    slots: tuple[int, ...] = (16, 32, 64) if beam_size == 1 else BEAM_SLOTS
+    slots = SLOTS[1:3] if quick else SLOTS[beam_size > 1 :]
     bundle, decoding = Bundle.open(folder), Decoding(beam_size=beam_size)
     return Program(
         NAME,
@@ -28,7 +28,6 @@ def program(folder: Path, *, quick: bool = False, beam_size: int = 1) -> Program
             {"threads": threads, "run_threads": cores_of_run, "slots": count}
             for cores_of_run in (1, threads)
             for count in slots
-            if count == 32 or not quick
         ],
         single=[{"threads": 1, "run_threads": cores_of_run, "slots": beam_size} for cores_of_run in (1, threads)],
         open=lambda settings: _InProcess(bundle, settings, decoding),

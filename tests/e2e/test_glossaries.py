@@ -101,7 +101,7 @@ def test_terms_stand_in_all_that_a_call_may_ask_for_besides(client: Client) -> N
     begun = client.translate("The house is big.", **ASKED, target_prefix="Das", alternatives=3)
     assert begun.glossary_misses == ()
     assert begun.text.startswith("Das ")
-    assert len(begun.alternatives) == 3
+    assert 2 <= len({each.text for each in begun.alternatives}) == len(begun.alternatives) <= 3
     cased = client.translate("The HOUSE is big.", model="en-de", glossary=[GlossaryEntry("house", ["Haus"], True)])
     assert "Haus" in cased.text
 

@@ -221,7 +221,7 @@ def test_alternatives_are_shown_and_taken(tab: Tab) -> None:
 def test_a_doubtful_sentence_is_marked_and_said(tab: Tab) -> None:
     tab.open("#en/de/")
     doubts, note = tab.translation.locator("mark"), tab.page.locator("#note")
-    tab.text.fill("🙂\nGood morning. Turn left at the traffic lights and go straight on. Where is the library?")
+    tab.text.fill("🙂\nGood morning. Preheat the oven and chop the parsley. Where is the library?")
     expect(note).to_have_text("Sentence 2 of 3 may be wrong.")
     translation = str(tab.translation.text_content())
     expect(doubts).to_have_count(1)

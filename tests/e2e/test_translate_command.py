@@ -150,12 +150,12 @@ def test_a_line_over_the_limit_is_named_and_the_others_are_translated(serve) -> 
     stdin = "\n".join(lines).encode()
     done = run("translate", "--address", server.address, stdin=stdin)
     assert done.returncode == 1
-    assert done.stdout.decode().splitlines() == ["Guten Morgen.", "", "Gute Nacht!"]
+    assert done.stdout.decode().splitlines() == ["Guten Morgen.", "", "Gute Nacht."]
     assert done.stderr == b"dragoman translate: line 2: must be at most 60 bytes, is 70\n"
     done = run("translate", "--address", server.address, "--json", stdin=stdin)
     assert done.returncode == 1
     objects = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [item["translation"] for item in objects] == ["Guten Morgen.", None, "Gute Nacht!"]
+    assert [item["translation"] for item in objects] == ["Guten Morgen.", None, "Gute Nacht."]
     assert objects[1]["error"] == {"reason": "INVALID_REQUEST", "message": "must be at most 60 bytes, is 70"}
 
 
@@ -164,7 +164,7 @@ def test_a_server_that_takes_little_at_a_time_gets_little_at_a_time(serve) -> No
     lines = [*["Good morning."] * 30, "Good morning. " * 20, "Good morning. " * 60, "Good night."]
     done = run("translate", "--address", server.address, stdin="\n".join(lines).encode())
     assert done.returncode == 1
-    assert done.stdout.decode().splitlines() == [*["Guten Morgen."] * 30, "", "", "Gute Nacht!"]
+    assert done.stdout.decode().splitlines() == [*["Guten Morgen."] * 30, "", "", "Gute Nacht."]
     first, second = done.stderr.decode().splitlines()
     assert first.startswith("dragoman translate: line 31: a message must be at most 200 bytes, is ")
     assert second.startswith("dragoman translate: line 32: ")  # so large that gRPC refuses it in its own words

@@ -65,8 +65,8 @@ _WORD: Final = re.compile(r"[^\W_]")
 # Pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji with what joins them, bullets.
 _PICTURES: Final = r"•‣←-⇿■-➿⬀-⯿\U0001f000-\U0001faff"
 _PICTURE: Final = re.compile(rf"[{_PICTURES}]")
-_PICTURES_BEFORE: Final = re.compile(rf"[{_PICTURES}][\s\u200d\ufe0f{_PICTURES}]*")
 _AMONG_PICTURES: Final = re.compile(rf"[\s\u200d\ufe0f{_PICTURES}]")
+_PICTURES_BEFORE: Final = re.compile(_PICTURE.pattern + _AMONG_PICTURES.pattern + "*")
 
 Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
 FindSpans: TypeAlias = Callable[[str], Iterable[Span]]

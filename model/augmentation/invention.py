@@ -52,9 +52,19 @@ def _invented(random: Random) -> str:
     return "".join(syllables).capitalize()
 
 
+def _spliced(random: Random) -> str:
+    """Make up a name of the beginning of one and the end of another: spelled as names are, and to be copied."""
+    one, other = (_word(random.choice(("first_names", "last_names", "cities")), random) for _ in range(2))
+    return one[: random.randint(2, len(one) - 1)] + other[random.randint(1, len(other) - 2) :].lower()
+
+
+def _new(random: Random) -> str:
+    return random.choice((_invented, _spliced))(random)
+
+
 def _person(random: Random) -> str:
     first, last = (
-        _word(kind, random) if random.random() < 0.5 else _invented(random) for kind in ("first_names", "last_names")
+        _word(kind, random) if random.random() < 0.5 else _new(random) for kind in ("first_names", "last_names")
     )
     return f"{first} {last}" if random.random() < 0.5 else random.choice((first, first, last))
 
@@ -63,13 +73,13 @@ def _city(random: Random) -> str:
     return (
         _word("cities", random)
         if random.random() < 0.5
-        else _invented(random) + _word("places", random) * random.randint(0, 1)
+        else _new(random) + _word("places", random) * random.randint(0, 1)
     )
 
 
 def _company(random: Random) -> str:
     one, other = _word("words", random).capitalize(), _word("words", random).capitalize()
-    own = random.choice((_invented(random), f"{one}{other}", f"{one} {other}"))
+    own = random.choice((_new(random), f"{one}{other}", f"{one} {other}"))
     return own + random.choice(("", "", " GmbH", " AG", " Inc.", " Ltd", " SE"))
 
 
@@ -130,6 +140,21 @@ def _hash(random: Random) -> str:
     return "".join(random.choices("0123456789abcdef", k=random.randint(6, 8)))
 
 
+def _phone(random: Random) -> str:
+    groups = [_digits(random.randint(2, 4), random) for _ in range(random.randint(2, 4))]
+    return random.choice((f"+{random.randint(1, 99)} ", "0")) + random.choice("  -/").join(groups)
+
+
+def _account(random: Random) -> str:
+    """Make up what looks like an IBAN, in one or in groups of four."""
+    whole = random.choice(("DE", "GB", "FR", "AT", "CH", "ES", "PL")) + _digits(random.randint(16, 22), random)
+    return whole if random.random() < 0.5 else " ".join(whole[start : start + 4] for start in range(0, len(whole), 4))
+
+
+def _digits(count: int, random: Random) -> str:
+    return "".join(random.choices("0123456789", k=count))
+
+
 def _path(random: Random) -> str:
     return _word("folders", random) + _word("words", random) + _word("suffixes", random)
 
@@ -140,5 +165,5 @@ def _flag(random: Random) -> str:
 
 _KINDS: Final[tuple[Callable[[Random], str], ...]] = (
     *(_person, _person, _person, _city, _city, _company, _placeholder, _placeholder, _email, _email, _url, _url),
-    *(_price, _price, _voucher, _identifier, _version, _order, _hash, _path, _flag),
+    *(_price, _price, _voucher, _identifier, _version, _version, _order, _hash, _path, _flag, _phone, _account),
 )

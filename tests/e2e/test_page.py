@@ -221,7 +221,7 @@ def test_alternatives_are_shown_and_taken(tab: Tab) -> None:
 def test_a_doubtful_sentence_is_marked_and_said(tab: Tab) -> None:
     tab.open("#en/de/")
     doubts, note = tab.translation.locator("mark"), tab.page.locator("#note")
-    tab.text.fill("🙂\nGood morning. Preheat the oven and chop the parsley. Where is the library?")
+    tab.text.fill("🙂\nGood morning. Im realy sory for teh late reply. Where is the library?")
     expect(note).to_have_text("Sentence 2 of 3 may be wrong.")
     translation = str(tab.translation.text_content())
     expect(doubts).to_have_count(1)
@@ -236,7 +236,7 @@ def test_a_doubtful_sentence_is_marked_and_said(tab: Tab) -> None:
     tab.translation.focus()
     tab.page.keyboard.press("End")
     expect(tab.translation.locator("span").last).to_be_focused()
-    tab.text.fill("The senator's gaffe torpedoed the bipartisan bill.")
+    tab.text.fill("Im realy sory for teh late reply.")
     expect(note).to_have_text("This translation may be wrong.")
     expect(doubts).to_have_text(str(tab.translation.text_content()))
     tab.text.fill(ENGLISH)
@@ -463,10 +463,11 @@ def test_the_page_comes_back_with_the_server(serve: Callable[..., ServerProcess]
 
 
 @contextmanager
-def busy(server: ServerProcess) -> Iterator[None]:
-    """Have the server refuse what a browser on this machine asks for."""
+def busy(server: ServerProcess, *names: str) -> Iterator[None]:
+    """Have the server refuse what a browser on this machine asks for, for some seconds a name."""
+    texts = [LONG.replace("Tom", name) for name in names]
     with grpc.insecure_channel(server.address) as channel:
-        call = TranslationStub(channel).TranslateText.future(pb.TranslateTextRequest(contents=[LONG], model="en-de"))
+        call = TranslationStub(channel).TranslateText.future(pb.TranslateTextRequest(contents=texts, model="en-de"))
         try:
             until(lambda: server.metric("estimated_delay_seconds") > 0.05)
             yield
@@ -493,13 +494,13 @@ def test_a_busy_server_is_asked_again_in_silence_and_at_last_the_visitor_is_told
         (tab.more.click, tab.page.locator("#alternatives button").first),
     ):
         before = server.metric("rejected_total", reason="OVERLOADED")
-        with busy(server):
+        with busy(server, "Tom"):
             use()
             tab.wait_until("rejected_total", lambda value, enough=before + 2: value >= enough, reason="OVERLOADED")
         expect(outcome).to_be_visible()
         expect(tab.translation).to_have_attribute("aria-busy", "false")
     assert tab.page.evaluate("window.told") == 0
-    with busy(server):
+    with busy(server, "Anna", "Maria", "Peter", "Paul"):  # for longer than the page asks again
         tab.text.fill("Good morning.")
         expect(tab.error).to_contain_text("The server is busy. Try again in")
         expect(tab.again).to_be_visible()

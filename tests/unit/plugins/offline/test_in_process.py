@@ -139,7 +139,7 @@ def test_alignments_have_the_places_of_words() -> None:
 
 
 def test_a_doubtful_sentence_has_a_low_estimate() -> None:
-    text = "Good morning. The senator's gaffe torpedoed the bipartisan bill."
+    text = "Good morning. Im realy sory for teh late reply."
     [found] = translator(BUNDLE, model="", source="", target="", html=False, quality_estimate=True)([text])
     [plain] = translator(BUNDLE, model="", source="", target="", html=False)([text])
     assert (plain.text, plain.quality_estimate, plain.segment_qualities) == (found.text, None, ())

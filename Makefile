@@ -81,7 +81,7 @@ release: .cache/release-tools/.made ## build from a tag all that would be publis
 	@.cache/release-tools/bin/python -m deploy.release
 
 overload: .venv/.bench ## a minute of five times what the server can do: targets, build/overload.png (ARGS="--factor 10")
-	@mkdir -p build && $(BIN)/python -m bench overload --json build/overload.json --plot build/overload.png $(ARGS)
+	@mkdir -p build && $(BIN)/dragoman bench overload --json build/overload.json --plot build/overload.png $(ARGS)
 
 faults: .venv/.dev ## inject faults into real servers under load and count every call (ARGS="--only NAME" for one)
 	@$(BIN)/python -m tests.faults.run $(ARGS)

@@ -1,6 +1,6 @@
 """What a server does under several times the load that it can take; prints a table of targets. Linux only.
 
-    python -m bench overload [--factor 5] [--storm 60] [--json OUT] [--plot OUT] [-- arguments of serve]
+    dragoman bench overload [--factor 5] [--storm 60] [--json OUT] [--plot OUT] [-- arguments of serve]
 
 Two servers are started. The first shows how many requests a second it answers when busy clients wait for it, and the
 p95 of an open loop at 80 % of that. The second, told how long requests may wait, is put under that load, then for a

@@ -14,7 +14,7 @@ from tests.e2e.texts import LONG
 from tests.waiting import until
 
 LONGER = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 9000))
-MEDIUM = " ".join(f"Tom bought {number} books." for number in range(100, 400))
+MEDIUM = " ".join(f"Tom bought {number} books." for number in range(100, 1100))
 
 
 # The decoder breaks once the self-check is over, in the threads of the engine.
@@ -99,7 +99,7 @@ def test_sigterm_stops_admission_and_finishes_what_runs(serve) -> None:
             client.translate("Good morning.", model="en-de")
     running.join()
     assert isinstance(running.outcome, Translation), running.outcome
-    assert running.outcome.segments == 300
+    assert running.outcome.segments == 1000
     assert server.exit_code() == 0
 
 

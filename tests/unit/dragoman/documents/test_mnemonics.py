@@ -29,6 +29,8 @@ def source(tokens: list[Token]) -> str:
         ("Drag && Drop", "Drag & Drop"),
         ("R&D of &Tom", "R&D of Tom"),
         ("文件(&F)...", "文件..."),
+        ("(_1)", "(1)"),
+        ("Page (&2)", "Page (2)"),
     ],
 )
 def test_a_mark_does_not_reach_the_model(text: str, shown: str) -> None:

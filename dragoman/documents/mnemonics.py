@@ -128,12 +128,16 @@ def _is_mark(place: _Place) -> bool:
 def _without(tokens: Sequence[Token], place: _Place) -> list[Token]:
     """Take out a mark, with its letter where that stands in brackets behind the text."""
     text = place.text
-    appended = _APPENDED.finditer(text) if _IDEOGRAPH.search(text[: place.start]) else ()
+    appended = _APPENDED.finditer(text) if any(map(_has_no_case, text[: place.start])) else ()
     whole = next((each.span() for each in appended if place.start in range(*each.span())), None)
     start, stop = whole or (place.start, place.start + 1)
     left = list(tokens)
     left[place.number] = tokens[place.number]._replace(text=text[:start] + text[stop:])
     return left
+
+
+def _has_no_case(letter: str) -> bool:
+    return letter.isalpha() and letter.upper() == letter.lower()
 
 
 def _appended(last: _Place, label: Label) -> tuple[_Place, str]:

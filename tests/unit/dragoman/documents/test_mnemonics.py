@@ -39,6 +39,11 @@ def test_a_mark_does_not_reach_the_model(text: str, shown: str) -> None:
     assert source(read.written(read.tokens)) == text
 
 
+@pytest.mark.parametrize("text", ["แฟ้ม(&F)", "ملف (&F)"])
+def test_a_letter_in_brackets_behind_any_text_without_small_letters_is_left_out(text: str) -> None:
+    assert source(label(text).tokens) == text.removesuffix("(&F)").rstrip()
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -5,8 +5,9 @@ import mmap
 import os
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import Literal, Self
@@ -260,6 +261,28 @@ class Bundle:
         _check_entries(path, manifest)
         return cls(path, manifest)
 
+    @classmethod
+    @contextmanager
+    def opening(cls, path: Path) -> Iterator["Bundle"]:
+        """Read a bundle, and check its files on another thread during the block: hashes of large files take time.
+
+        What the block makes of it may only be used behind the block.
+
+        Raises:
+            BundleError: as `open`; for a file that is not what it should be, at the end of the block, whatever else
+                the block has raised by then.
+        """
+        listed = cls.listed(path)
+        states = {name: _state(path / name) for name in listed.manifest.files}
+        with ThreadPoolExecutor(1) as beside:
+            opening = beside.submit(cls.open, path)
+            try:
+                yield replace(listed, hashed=states)
+            finally:
+                opened = opening.result()
+        if opened != listed or opened.hashed != states:
+            raise BundleError(f"{path}: has changed while it was loaded")
+
     def read(self, name: str) -> bytes:
         """Read a file, and check these very bytes: another program may have written to it since `open`.
 
@@ -375,6 +398,14 @@ def _check(folder: Path, name: str, expected: str) -> FileState:
         raise _unreadable(folder / name, error) from error
     _compare(folder / name, actual, expected)
     return state
+
+
+def _state(file: Path) -> FileState:
+    try:
+        with open_regular(file) as stream:
+            return FileState.of(stream)
+    except OSError as error:
+        raise _unreadable(file, error) from error
 
 
 def _compare(file: Path, actual: str, expected: str) -> None:

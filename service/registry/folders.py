@@ -50,7 +50,7 @@ class ModelFolders:
         for path in paths:
             if stop.is_set():
                 return
-            self._found[path] = await asyncio.to_thread(Bundle.listed if self._memory.on_demand else Bundle.open, path)
+            self._found[path] = await asyncio.to_thread(Bundle.listed, path)
         check_names({path: bundle.manifest for path, bundle in self._found.items()})
         await asyncio.to_thread(self._memory.check, list(self._found.values()))
         for path in sorted(self._found):

@@ -1,7 +1,8 @@
 """A bundle on disk becomes a served model: engine, translator and caches, checked and running."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
@@ -41,7 +42,7 @@ def load(
     """Load a bundle, have plugins check that it decodes as it should, and start its engine; takes seconds.
 
     Args:
-        bundle: whose hashes were checked.
+        bundle: whose hashes were checked, or are while it is loaded.
         loop: on which callers are told of progress.
         take: gives the graphs of the bundle where they are open already.
 
@@ -120,30 +121,36 @@ class Loader:
 
     def _loaded(self, bundle: Bundle, cost: Cost, loop: asyncio.AbstractEventLoop) -> ServedModel:
         before_bytes = anonymous_bytes()
+        loaded = None
         try:
-            loaded = self._load(_checked(bundle), self._settings, self._metrics, loop)
+            with _checked(bundle) as checked:
+                loaded = self._load(checked, self._settings, self._metrics, loop)
             loaded.cost_bytes = cost.corrected(anonymous_bytes() - before_bytes).total_bytes
             return loaded
         except Exception as error:  # of the runtime, whose exceptions share no base class of its own
-            why = in_one_line(error)
+            if loaded and loaded.engine:
+                loaded.engine.stop()
+            loaded, why = None, in_one_line(error)
         allocator.give_back()  # the error is forgotten, and with it what was loaded
         raise BundleError(why)
 
 
-def _checked(bundle: Bundle) -> Bundle:
-    """Check the hashes of a bundle, unless that has been done.
+@contextmanager
+def _checked(bundle: Bundle) -> Iterator[Bundle]:
+    """Check the hashes of a bundle until the block ends, unless that has been done.
 
     Raises:
         BundleError: a file is missing or has changed, or it is another bundle by now.
     """
     if bundle.hashed:
-        return bundle
-    found = Bundle.open(bundle.path)
-    if found.manifest != bundle.manifest:
-        raise BundleError(
-            f"{bundle.path}: is another bundle than when the server last read it; SIGHUP has it read again"
-        )
-    return found
+        yield bundle
+        return
+    with Bundle.opening(bundle.path) as found:
+        if found.manifest != bundle.manifest:
+            raise BundleError(
+                f"{bundle.path}: is another bundle than when the server last read it; SIGHUP has it read again"
+            )
+        yield found
 
 
 def in_one_line(error: Exception) -> str:

@@ -20,6 +20,7 @@ from dragoman.bundle import (
     target_limit,
 )
 from dragoman.errors import BundleError
+from dragoman.files import FileState
 
 GRAPHS = {
     "encoder.onnx": b"encoder",
@@ -96,6 +97,31 @@ def test_opens(folder: Path) -> None:
     assert bundle.copy.read_bytes() == b"copy"
     assert bundle.manifest.name == "en-de"
     assert bundle.manifest.provenance.checkpoint_sha256 == "ab" * 32
+
+
+def test_files_are_checked_while_they_are_used(folder: Path) -> None:
+    with Bundle.opening(folder) as bundle, bundle.mapped("encoder.onnx") as content:
+        assert bytes(content) == b"encoder"
+    assert bundle == Bundle.open(folder)
+    assert bundle.hashed == Bundle.open(folder).hashed
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_a_changed_file_is_refused_at_the_end_of_its_use(folder: Path, name: str) -> None:
+    data = bytearray((folder / name).read_bytes())
+    data[3] ^= 1
+    (folder / name).write_bytes(data)
+    with pytest.raises(BundleError, match=rf"{name}: sha256 is .*, the manifest says"), Bundle.opening(folder):
+        raise ValueError("what came of it")
+
+
+def test_a_file_that_came_before_its_check_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its hash is that of the file that lies there now; the block may have used the one before."""
+    with (folder / "decoder.onnx").open("rb") as stream:
+        before = FileState.of(stream)
+    monkeypatch.setattr("dragoman.bundle._state", lambda _: before)
+    with pytest.raises(BundleError, match="has changed while it was loaded"), Bundle.opening(folder):
+        pass
 
 
 def test_a_file_beside_those_of_the_manifest_is_no_harm(folder: Path) -> None:

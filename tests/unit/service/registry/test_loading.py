@@ -9,7 +9,8 @@ import pytest
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, InternalError
 from service.decode import Decode
-from service.registry.loading import load
+from service.registry.loading import Loader, load
+from service.registry.model_cost import estimate
 from service.segment import Segment
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -76,4 +77,17 @@ async def test_bytes_that_were_not_checked_are_not_loaded(int8: Synthetic, tmp_p
     metrics = Metrics()
     with pytest.raises(BundleError, match=rf"{name}: sha256 is .*, the manifest says"):
         await asyncio.to_thread(load, bundle, Settings(threads=2), metrics, asyncio.get_running_loop())
+    assert gauges(metrics) == dict.fromkeys(GAUGES, 0)
+
+
+async def test_weights_that_changed_while_nobody_looked_are_not_served(int8: Synthetic, tmp_path: Path) -> None:
+    """The model decodes, so that only the end of the check tells; its engine and its slots go again."""
+    bundle = Bundle.listed(shutil.copytree(int8.bundle.path, tmp_path / "bundle"))
+    content = bytearray((bundle.path / "weights.bin").read_bytes())
+    content[len(content) // 2] ^= 1
+    (bundle.path / "weights.bin").write_bytes(content)
+    metrics = Metrics()
+    settings = Settings(threads=2)
+    with pytest.raises(BundleError, match=r"weights\.bin: sha256 is .*, the manifest says"):
+        await Loader(settings, metrics, load).load(bundle, estimate(bundle, settings))
     assert gauges(metrics) == dict.fromkeys(GAUGES, 0)

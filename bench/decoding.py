@@ -63,15 +63,11 @@ class Graphs:
 
 @dataclass(frozen=True)
 class Steps:
-    """The decode steps of a while.
-
-    Attributes:
-        rows: active slots of all, added up.
-    """
+    """The decode steps of a while."""
 
     count: float
     seconds: float
-    rows: float
+    rows: float  # active slots of all, added up
 
     def __sub__(self, before: "Steps") -> "Steps":
         return Steps(self.count - before.count, self.seconds - before.seconds, self.rows - before.rows)

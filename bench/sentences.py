@@ -21,15 +21,10 @@ _SPREAD: Final = 0.75
 
 @dataclass(frozen=True)
 class Sentences:
-    """What both sides translate.
+    """What both sides translate."""
 
-    Attributes:
-        sources: ids of each sentence, with the end-of-sentence id.
-        limits: target tokens that each may have at most.
-    """
-
-    sources: Sequence[list[int]]
-    limits: Sequence[int]
+    sources: Sequence[list[int]]  # ids of each sentence, with the end-of-sentence id
+    limits: Sequence[int]  # target tokens that each may have at most
 
     def __len__(self) -> int:
         return len(self.sources)

@@ -34,17 +34,12 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Running:
-    """A server that serves.
-
-    Attributes:
-        process: its process; has an exit code once the block of `running` is left.
-        time_to_serving_s: from before its process was started until its health service said SERVING.
-    """
+    """A server that serves."""
 
     address: str
     metrics_address: str
-    process: subprocess.Popen[bytes]
-    time_to_serving_s: float
+    process: subprocess.Popen[bytes]  # its process; has an exit code once the block of `running` is left
+    time_to_serving_s: float  # from before its process was started until its health service said SERVING
 
 
 def serve_command(*arguments: str | Path) -> list[str]:

@@ -18,18 +18,14 @@ from model.corpus import read_corpus
 
 @dataclass(frozen=True)
 class Model:
-    """The same weights in every form that is compared.
-
-    Attributes:
-        references: human translations by text, where the data has them.
-    """
+    """The same weights in every form that is compared."""
 
     bundle: Path
     checkpoint: Checkpoint
     ctranslate2: Path
     sentences: Sentences
     texts: list[str]
-    references: Mapping[str, str] = field(default_factory=dict)
+    references: Mapping[str, str] = field(default_factory=dict)  # human translations by text, where the data has them
 
     def pick(self, count: int) -> "Model":
         """Return it with at most `count` of the sentences, at even distances."""

@@ -27,21 +27,15 @@ _TIMEOUT_S = 10.0
 
 
 class Plan(NamedTuple):
-    """What all servers get: requests, in loads of some seconds each, and how fine the search is.
-
-    Attributes:
-        sweep_s: of a load that only helps to choose settings.
-        growth: how far apart rates of the sweep are.
-        precision: of the highest rate, as a share of it.
-    """
+    """What all servers get: requests, in loads of some seconds each, and how fine the search is."""
 
     requests: Sequence[bytes]
     log: Log
     warmup_s: float = 0.6
-    sweep_s: float = 2.0
+    sweep_s: float = 2.0  # of a load that only helps to choose settings
     trial_s: float = 4.0
-    growth: float = 1.25
-    precision: float = 0.04
+    growth: float = 1.25  # how far apart rates of the sweep are
+    precision: float = 0.04  # of the highest rate, as a share of it
 
 
 # Changes of a plan for a first impression.
@@ -94,16 +88,11 @@ class Loaded(NamedTuple):
 
 
 class Best(NamedTuple):
-    """What a sweep chose.
+    """What a sweep chose."""
 
-    Attributes:
-        side: with the settings tried, and about the highest rate that each held; without figures.
-        idle_ms: the lowest idle latency of all settings, so that none is let off for being slow when idle.
-    """
-
-    side: Side
+    side: Side  # with the settings tried, and about the highest rate that each held; without figures
     rate: float
-    idle_ms: float
+    idle_ms: float  # the lowest idle latency of all settings, so that none is let off for being slow when idle
 
 
 def sweep(server: Server, plan: Plan) -> Best:

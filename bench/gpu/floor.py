@@ -42,14 +42,10 @@ def copy_bytes_per_s(device: str) -> float:
 
 
 class StepBytes(NamedTuple):
-    """What a decode step must read.
-
-    Attributes:
-        row: bytes of the valid keys and values of a row, its own ones and the source's, on average over steps.
-    """
+    """What a decode step must read."""
 
     weights: int
-    row: float
+    row: float  # bytes of the valid keys and values of a row, its own ones and the source's, on average over steps
 
     def least_ms(self, rows: float, bytes_per_s: float) -> float:
         """Return the milliseconds of a step at a bandwidth: no step of that number of rows can be faster."""

@@ -15,15 +15,9 @@ from bench.gpu.task import Setup
 
 
 class Part(NamedTuple):
-    """One part.
-
-    Attributes:
-        share: of the time of the run: the seconds that it may need, beside those of the others.
-    """
-
     name: str
     function: Function
-    share: float
+    share: float  # of the time of the run: the seconds that it may need, beside those of the others
     size: str = "default"
 
     @property

@@ -24,16 +24,11 @@ Function = Callable[[Task], Figures]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part.
-
-    Attributes:
-        error: why it ended before its time, in one line; None where it did not.
-        figures: what it found, perhaps not all.
-    """
+    """What became of a part."""
 
     seconds: float
-    error: str | None
-    figures: Figures
+    error: str | None  # why it ended before its time, in one line; None where it did not
+    figures: Figures  # what it found, perhaps not all
 
     @property
     def failed(self) -> bool:

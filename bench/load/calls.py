@@ -24,16 +24,11 @@ class NoAnswerError(Exception):
 
 
 class Reply:
-    """What came back for one request, perhaps piece by piece.
-
-    Attributes:
-        first_text_s: when the first piece of a stream was there, by `time.perf_counter`; NaN where none was.
-        gaps_s: of a stream: the time from each piece of a text to the next one.
-    """
+    """What came back for one request, perhaps piece by piece."""
 
     def __init__(self, translations: Iterable[translation_pb2.TranslatedText] = ()) -> None:
-        self.first_text_s = math.nan
-        self.gaps_s: list[float] = []
+        self.first_text_s = math.nan  # when the first piece of a stream was there, by `time.perf_counter`
+        self.gaps_s: list[float] = []  # of a stream: the time from each piece of a text to the next one
         self._results = dict(enumerate(translations))
         self._last_s: dict[int, float] = {}
 

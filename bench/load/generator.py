@@ -16,11 +16,7 @@ Check = Callable[[int, Sequence[translation_pb2.TranslatedText]], None]
 
 
 class Generator:
-    """Sends encoded requests in turn, over connections in turn, and records how each ended.
-
-    Attributes:
-        sent: Requests sent since the start, those of the warm-up too.
-    """
+    """Sends encoded requests in turn, over connections in turn, and records how each ended."""
 
     def __init__(
         self,
@@ -38,7 +34,7 @@ class Generator:
             check: Is given the number of each request that is answered, and its translations.
             bulk: The numbers of the requests that are of that priority.
         """
-        self.sent = 0
+        self.sent = 0  # requests sent since the start, those of the warm-up too
         self.in_flight = 0
         self.max_in_flight = 0
         self._asks = asks

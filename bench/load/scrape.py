@@ -21,13 +21,9 @@ _CPU = "process_cpu_seconds_total"
 
 
 class Page(NamedTuple):
-    """What the metrics page said.
+    """What the metrics page said."""
 
-    Attributes:
-        at_s: when it was asked for, on the clock of the load.
-    """
-
-    at_s: float
+    at_s: float  # when it was asked for, on the clock of the load
     text: str
 
 

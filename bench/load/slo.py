@@ -9,15 +9,11 @@ from bench.arguments import not_negative
 
 
 class Measure(NamedTuple):
-    """A figure that can be a target.
-
-    Attributes:
-        of_ramp: whether a ramp has it, and not a run at one rate.
-    """
+    """A figure that can be a target."""
 
     field: str
     at_most: bool
-    of_ramp: bool = False
+    of_ramp: bool = False  # whether a ramp has it, and not a run at one rate
 
 
 MEASURES: dict[str, Measure] = {

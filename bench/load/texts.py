@@ -12,14 +12,10 @@ from model.corpus import OPENERS
 
 @dataclass(frozen=True)
 class DataFile:
-    """The texts of a data file.
-
-    Attributes:
-        broken_lines: The numbers, from 1, of the lines that hold no text or are not valid UTF-8.
-    """
+    """The texts of a data file."""
 
     texts: list[str]
-    broken_lines: list[int]
+    broken_lines: list[int]  # the numbers, from 1, of the lines that hold no text or are not valid UTF-8
 
 
 def read_data_file(path: Path) -> DataFile:

@@ -30,18 +30,13 @@ class Answer(NamedTuple):
 
 
 class Verifier:
-    """Learns the answers given alone, then compares those under load.
-
-    Attributes:
-        examples: The first differences: the text, what it became alone, and under load.
-    """
+    """Learns the answers given alone, then compares those under load."""
 
     def __init__(self, texts: Sequence[str], texts_per_request: int) -> None:
-        """Learn nothing yet; know which texts each request holds."""
         self.learnt = 0
         self.compared = 0
         self.different = 0
-        self.examples: list[dict[str, Any]] = []
+        self.examples: list[dict[str, Any]] = []  # the first: a text, what it became alone, and under load
         self._texts = texts
         self._texts_per_request = texts_per_request
         self._alone: dict[str, Answer] = {}

@@ -17,15 +17,11 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The configuration and weights of a trained model.
-
-    Attributes:
-        weights: fp32, by the names of the training code.
-    """
+    """The configuration and weights of a trained model."""
 
     folder: Path
     config: dict[str, Any]
-    weights: dict[str, Array]
+    weights: dict[str, Array]  # fp32, by the names of the training code
 
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":

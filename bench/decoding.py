@@ -39,11 +39,7 @@ class Graphs:
         capture: bool = True,
         session: onnxruntime.InferenceSession | None = None,
     ) -> "Graphs":
-        """Open them with all buffers in the device's memory.
-
-        Args:
-            session: of the decoder graph, opened in another way; None: as it is served.
-        """
+        """Open them with all buffers in the device's memory; the decoder's session may be opened in another way."""
         decoder = DeviceDecoder(bundle, device)
         decoder.session = session or decoder.session
         if not capture:

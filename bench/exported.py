@@ -14,9 +14,6 @@ def exported(checkpoint: Path, precision: str, work: Path, data: Path | None = N
 
     Args:
         data: pairs on which it is compared with the checkpoint; None: those of the checkpoint.
-
-    Raises:
-        BundleError: the export failed; the message holds its last line.
     """
     out = bundle_folder(work, precision)
     if not out.exists():

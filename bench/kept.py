@@ -124,11 +124,7 @@ def measure(arguments: argparse.Namespace) -> Figures:
 
 
 def _data_of(bundle: Bundle) -> Path:
-    """Find the sentences in the language of a model.
-
-    Raises:
-        ArgumentError: there are none.
-    """
+    """Find the sentences in the language of a model."""
     languages = bundle.manifest.source_languages
     found = [path for code in languages if (path := DATA / f"kept.{code}.txt").is_file()]
     if not found:

@@ -34,16 +34,10 @@ class Model:
 
 
 def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
-    """Return the sentences of a file that the model ends by itself.
+    """Return the sentences of a file that the model ends by itself, and their texts.
 
     A sentence may lead the model into a loop up to its limit, which the programs set in different ways. Such a sentence
     is left out, and so is one that is too long to be one segment.
-
-    Args:
-        data: source<TAB>target or text lines.
-
-    Returns:
-        The sentences and their texts.
     """
     manifest, texts = Bundle.open(bundle).manifest, read_data_file(data).texts
     sources = encoded(bundle, texts)
@@ -57,11 +51,7 @@ def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
 
 
 def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model:
-    """Prepare the committed model on real sentences.
-
-    Args:
-        precision: of the bundle; other than int8, it is exported now.
-    """
+    """Prepare the committed model on real sentences; a bundle of another precision than int8 is exported now."""
     checkpoint = Checkpoint.open(folder / "checkpoint")
     bundle = folder / "bundle" if precision == "int8" else exported(checkpoint.folder, precision, work)
     real, texts = real_sentences(bundle, data)

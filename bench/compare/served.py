@@ -51,22 +51,14 @@ class Loaded(NamedTuple):
     seeds: Iterator[int]
 
     def busy(self, clients: int) -> dict[str, Any]:
-        """Have clients send whenever they have their answer; returns the figures of a load test.
-
-        Raises:
-            ServerError: a request was not answered.
-        """
+        """Have clients send whenever they have an answer; returns the figures of a load, or raises a ServerError."""
         found = self._put(ClosedLoop(clients, self.plan.warmup_s, self.plan.warmup_s + self.plan.sweep_s, None))
         if found["errors"] or not found["completed"]:
             raise ServerError(f"{self.name} answers {clients} clients with errors")
         return found
 
     def highest_rate(self, bound_ms: float, guess: float, seconds: float, precision: float) -> float:
-        """Find the highest rate at which the p95 is within a bound.
-
-        Raises:
-            ServerError: there is none.
-        """
+        """Find the highest rate at which the p95 is within a bound; raises a ServerError where there is none."""
         holds = partial(self.holds, bound_ms=bound_ms, seconds=seconds)
         return search(holds, guess, growth=self.plan.growth, precision=precision)
 
@@ -120,10 +112,7 @@ def _coarse_rate(loaded: Loaded, bound_ms: float, guess: float) -> float:
 
 
 def compare_served(model: str, servers: tuple[Server, Server], rounds: int, plan: Plan) -> Iterator[Outcome]:
-    """Sweep both servers, then search the highest rate of each at its best, in turn.
-
-    Args:
-        servers: ours, then theirs.
+    """Sweep both servers, ours and theirs, then search the highest rate of each at its best, in turn.
 
     Yields:
         The outcomes under 5 times our idle latency and under 5 times theirs, each for both.

@@ -53,12 +53,7 @@ class StepBytes(NamedTuple):
 
 
 def step_bytes(bundle: Bundle, source_tokens: Sequence[int], target_tokens: Sequence[int]) -> StepBytes:
-    """Count what the steps of these sentences read.
-
-    Args:
-        source_tokens: of each sentence, its end counted.
-        target_tokens: of each, its end counted: it has as many steps.
-    """
+    """Count what the steps of these sentences read; all ends are counted, and a sentence has a step a target token."""
     positions = sum(
         target * (target + 1) / 2 + target * source for source, target in zip(source_tokens, target_tokens, strict=True)
     )

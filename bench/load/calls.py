@@ -56,12 +56,7 @@ class Calls(Protocol):
     """Calls of one server over some connections."""
 
     async def models(self) -> list[translation_pb2.Model]:
-        """Ask what the server serves.
-
-        Raises:
-            NoServerError: nobody listens there.
-            NoAnswerError: the server does not say it.
-        """
+        """Ask what is served; a NoServerError where nobody listens, a NoAnswerError where it is not said."""
 
     def asks(self, *, stream: bool) -> list[Ask]:
         """Return a way to send requests for each connection."""

@@ -28,9 +28,7 @@ def summarize(samples: Samples, goodput_ms: float | None = None) -> dict[str, An
 
     Latencies are of the requests that were answered, from the moment each was due, and percentiles are taken
     from all of them. Throughputs are over `duration`, from the end of the warm-up to the last answer or error.
-
-    Args:
-        goodput_ms: the longest latency of a good answer, in milliseconds; None: any.
+    A good answer takes at most `goodput_ms`; None: any is good.
     """
     table = samples.table()
     duration_s = max(float(table.ended_s.max(initial=0.0)), 0.0)
@@ -94,12 +92,7 @@ def _quantiles(table: Table) -> list[list[float]]:
 
 
 def _lateness(send_delay_s: NDArray[np.float64], latency_ms: NDArray[np.float64]) -> dict[str, Any]:
-    """Compute how far the generator itself was behind; the latencies include it.
-
-    Args:
-        send_delay_s: [requests] from when each was due to when it was sent.
-        latency_ms: [answered requests].
-    """
+    """Compute how far the generator was behind in sending [requests]; [answered requests] latencies include it."""
     delay_ms = send_delay_s * 1e3 if send_delay_s.size else np.zeros(1)
     p95_ms = float(np.percentile(delay_ms, 95))
     latency_p95_ms = float(np.percentile(latency_ms, 95)) if latency_ms.size else 0.0
@@ -125,10 +118,7 @@ def _errors(table: Table) -> dict[str, Any]:
 
 
 def _streaming(table: Table, gaps_s: NDArray[np.float64]) -> dict[str, Any]:
-    """Compute the times of streams.
-
-    `ttft` is the time from when a request was due to its first text, `itl` that between two pieces.
-    """
+    """Compute of streams `ttft`, from when a request was due to its first text, and `itl`, between two pieces."""
     first_s = (table.first_text_s - table.due_s)[~np.isnan(table.first_text_s)]
     if not first_s.size:
         return {}

@@ -32,11 +32,7 @@ Metadata = Sequence[tuple[str, str]]
 
 @asynccontextmanager
 async def connected(address: str, count: int = CHANNELS, access: Access | None = None) -> AsyncIterator["GrpcCalls"]:
-    """Make calls for the time of the block, over a number of connections.
-
-    Yields:
-        The calls, once all of them are connected.
-    """
+    """Make calls for the time of the block, over a number of connections, once all of them are there."""
     access = access or Access()
     credentials = access.credentials()
     async with AsyncExitStack() as stack:

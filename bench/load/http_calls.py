@@ -27,14 +27,7 @@ _EVENT_END: Final = b"\n\n"
 
 @asynccontextmanager
 async def connected(address: str, access: Access) -> AsyncIterator["HttpCalls"]:
-    """Make calls for the time of the block, over as many connections as there are calls at once.
-
-    Yields:
-        The calls; a connection is made once a call needs it.
-
-    Raises:
-        OSError: a file of the access cannot be read, or does not hold what it is to.
-    """
+    """Make calls for the time of the block, over as many connections as there are calls at once, made as needed."""
     tls = _tls(access)
     async with aiohttp.ClientSession(
         f"{'http' if tls is None else 'https'}://{address}",
@@ -125,11 +118,7 @@ async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[dict[str, A
 
 
 def ending_of(status: int, body: bytes) -> Ending:
-    """Read why a call failed.
-
-    Args:
-        body: of the answer, in JSON by AIP-193 where this server wrote it.
-    """
+    """Read why a call failed from the body of its answer, in JSON by AIP-193 where this server wrote it."""
     try:
         error = json.loads(body)["error"]
         details = (detail["reason"] for detail in error.get("details", []) if "reason" in detail)

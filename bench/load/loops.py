@@ -17,11 +17,7 @@ Send = Callable[[float], Coroutine[Any, Any, bool]]
 
 
 def poisson_arrivals(rate: float, duration_s: float, seed: int) -> NDArray[np.float64]:
-    """Draw the arrival times of a Poisson process.
-
-    Returns:
-        [arrivals] seconds since the start, ascending; the number of arrivals is random too, and may be 0.
-    """
+    """Draw the arrivals of a Poisson process: [any number, 0 too] seconds since the start, ascending."""
     random = np.random.default_rng(seed)
     # Given their number, the arrivals of a Poisson process are uniform in the interval.
     count = random.poisson(rate * duration_s)

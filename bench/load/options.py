@@ -28,11 +28,7 @@ which all are answered and 95 of 100 within --p95-ms.
 
 
 def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
-    """Read the arguments.
-
-    Returns:
-        The arguments, and the parser for what can be found wrong only later.
-    """
+    """Read the arguments; gives the parser, too, for what can be found wrong only later."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     if wrong := _contradiction(arguments):

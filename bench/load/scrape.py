@@ -36,11 +36,7 @@ class Scraper:
         self._interval_s = interval_s
 
     async def check(self) -> None:
-        """Ask for one page, which does not count.
-
-        Raises:
-            NoServerError: there is none.
-        """
+        """Ask for one page, which does not count; raises a NoServerError where there is none."""
         try:
             await asyncio.to_thread(self._fetch)
         except (OSError, ValueError) as error:

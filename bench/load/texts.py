@@ -58,13 +58,9 @@ def _source(line: bytes, is_tsv: bool) -> str | None:
 def serialize_requests(
     texts: list[str], texts_per_request: int, template: translation_pb2.TranslateTextRequest
 ) -> list[bytes]:
-    """Pack all texts into requests, once, so that sending one costs no Python later.
+    """Pack all texts, in order, into as few requests as hold them, once, so that sending one costs no Python later.
 
-    Args:
-        texts: Taken in order; the last request is filled up from the beginning.
-
-    Returns:
-        The serialized requests: as few as hold every text.
+    The last request is filled up from the beginning.
     """
     head = template.SerializeToString()
     starts = range(0, len(texts), texts_per_request)

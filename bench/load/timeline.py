@@ -15,11 +15,7 @@ PERCENTILES = (50, 95, 99)
 
 
 def bin_width_s(duration_s: float, requests: int) -> float:
-    """Choose a round width: at most forty of it make up the duration, and fewer where there are few requests.
-
-    Args:
-        duration_s: of a long one there may be more: no width is above an hour.
-    """
+    """Choose a round width, up to an hour: at most forty make up the duration, fewer where requests are few."""
     bins = min(max(requests // _REQUESTS_A_BIN, _FEWEST_BINS), _MOST_BINS)
     return next((width_s for width_s in _WIDTHS_S if duration_s <= bins * width_s), _WIDTHS_S[-1])
 

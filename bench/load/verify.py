@@ -42,11 +42,7 @@ class Verifier:
         self._alone: dict[str, Answer] = {}
 
     async def learn(self, translate: Translate, template: translation_pb2.TranslateTextRequest) -> None:
-        """Send each distinct text alone, the next when the one before is answered.
-
-        Args:
-            translate: Serialized request to its reply; raises a NoAnswerError where there is none.
-        """
+        """Send each distinct text alone, the next when the one before is answered."""
         head = template.SerializeToString()
         for text in dict.fromkeys(self._texts):
             content = translation_pb2.TranslateTextRequest(contents=[text]).SerializeToString()

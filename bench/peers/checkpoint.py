@@ -25,11 +25,6 @@ class Checkpoint:
 
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":
-        """Read a checkpoint.
-
-        Raises:
-            OSError: a file of it cannot be read.
-        """
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         tensors = load_file(folder / "model.safetensors")
         return cls(folder, config, {name: tensor.astype(np.float32) for name, tensor in tensors.items()})

@@ -60,11 +60,7 @@ def drawn_checkpoint(shape: str, work: Path) -> Path:
 
 
 def write_checkpoint(folder: Path, config: dict[str, Any], tokens: int, seed: int) -> None:
-    """Write config.json, model.safetensors, tokenizer.model and parity.tsv.
-
-    Args:
-        tokens: source tokens of a sentence, the end-of-sentence id among them.
-    """
+    """Write config.json, model.safetensors, tokenizer.model, and parity.tsv, its sentences of `tokens` tokens."""
     random = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

@@ -5,7 +5,9 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
 
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle, Manifest
@@ -57,18 +59,6 @@ class Graphs:
         return replace(self, manifest=self.manifest.model_copy(update=changed))
 
 
-@dataclass(frozen=True)
-class Steps:
-    """The decode steps of a while."""
-
-    count: float
-    seconds: float
-    rows: float  # active slots of all, added up
-
-    def __sub__(self, before: "Steps") -> "Steps":
-        return Steps(self.count - before.count, self.seconds - before.seconds, self.rows - before.rows)
-
-
 class Batch:
     def __init__(self, graphs: Graphs, slots: int, cache_bytes: int = 0) -> None:
         self._metrics = Metrics()
@@ -92,13 +82,10 @@ class Batch:
         return [decode.target_ids for decode in decodes]
 
     @property
-    def steps(self) -> Steps:
-        total = self._metrics.total
-        return Steps(
-            total("decode_step_duration_seconds_count"),
-            total("decode_step_duration_seconds_sum"),
-            total("decode_batch_slots_sum"),
-        )
+    def steps(self) -> NDArray[np.float64]:
+        """[3] of the steps so far: their number, their seconds, and their active slots, added up."""
+        names = ("decode_step_duration_seconds_count", "decode_step_duration_seconds_sum", "decode_batch_slots_sum")
+        return np.array([self._metrics.total(name) for name in names])
 
     def _decode(self, sentences: Sentences) -> list[Decode]:
         decodes = sentences.decodes()

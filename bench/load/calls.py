@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Protocol
 
 from bench.load.samples import Ending
+from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -21,6 +22,10 @@ class NoAnswerError(Exception):
     def __init__(self, ending: Ending) -> None:
         super().__init__(f"{ending.code}: {ending.message}")
         self.ending = ending
+
+    @classmethod
+    def of(cls, error: DragomanError) -> "NoAnswerError":
+        return cls(Ending(error.code.name, error.reason, error.message))
 
 
 class Reply:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from bench.load.calls import Ask, NoAnswerError, Reply
-from bench.load.samples import ANSWERED, Ending, Samples
+from bench.load.samples import ANSWERED, Samples
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 
@@ -87,5 +87,4 @@ def _raise_first_error(translations: Sequence[translation_pb2.TranslatedText]) -
     """Raise how the first text without a translation ended: an answer that lacks one is none."""
     for translation in translations:
         if translation.HasField("text_error"):
-            error = errors.from_text_error(translation.text_error)
-            raise NoAnswerError(Ending(error.code.name, error.reason, error.message))
+            raise NoAnswerError.of(errors.from_text_error(translation.text_error))

@@ -94,9 +94,9 @@ class HttpCalls:
             async with self._session.post(path, data=request, headers=headers, timeout=timeout) as response:
                 yield response
         except TimeoutError as error:
-            raise _no_answer(errors.DeadlineExceededError(f"no answer within {timeout_s:g} s")) from error
+            raise NoAnswerError.of(errors.DeadlineExceededError(f"no answer within {timeout_s:g} s")) from error
         except aiohttp.ClientError as error:
-            raise _no_answer(errors.ServerUnavailableError(str(error) or type(error).__name__)) from error
+            raise NoAnswerError.of(errors.ServerUnavailableError(str(error) or type(error).__name__)) from error
 
 
 async def _answered(response: aiohttp.ClientResponse) -> bytes:
@@ -126,10 +126,6 @@ def ending_of(status: int, body: bytes) -> Ending:
     except (ValueError, TypeError, KeyError, AttributeError):
         said = body[:200].decode(errors="replace")
         return Ending(errors.UnrecognizedError.code.name, f"HTTP_{status}", said)
-
-
-def _no_answer(error: errors.DragomanError) -> NoAnswerError:
-    return NoAnswerError(Ending(error.code.name, error.reason, error.message))
 
 
 def _tls(access: Access) -> ssl.SSLContext | None:

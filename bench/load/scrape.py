@@ -83,10 +83,7 @@ def totals(pages: Sequence[Page], start_s: float, requests: int) -> dict[str, fl
     """
     first = next((page for page in reversed(pages) if page.at_s <= start_s), pages[0])
     before, after = (metrics_page.Page.parse(page.text).sums() for page in (first, pages[-1]))
-
-    def grown(name: str) -> float:
-        return after.get(name, math.nan) - before.get(name, math.nan)
-
+    grown = _growth(before, after)
     segments = sum(map(grown, (_HITS, _MISSES, _COALESCED)))
     return {
         "result_cache_share": grown(_HITS) / segments if segments > 0 else None,
@@ -95,8 +92,7 @@ def totals(pages: Sequence[Page], start_s: float, requests: int) -> dict[str, fl
 
 
 def _interval(from_s: float, before: dict[str, float], to_s: float, after: dict[str, float]) -> dict[str, float | None]:
-    def grown(name: str) -> float:
-        return after.get(name, math.nan) - before.get(name, math.nan)
+    grown = _growth(before, after)
 
     def per_second(name: str) -> float | None:
         return _known(grown(name) / (to_s - from_s)) if to_s > from_s else None
@@ -112,6 +108,10 @@ def _interval(from_s: float, before: dict[str, float], to_s: float, after: dict[
         "cpu_cores": per_second(_CPU),
         "resident_mib": _known(after.get("process_resident_memory_bytes", math.nan) / 2**20),
     }
+
+
+def _growth(before: dict[str, float], after: dict[str, float]) -> Callable[[str], float]:
+    return lambda name: after.get(name, math.nan) - before.get(name, math.nan)
 
 
 def _known(value: float) -> float | None:

@@ -18,12 +18,10 @@ class Resident(NamedTuple):
 
 
 def resident_mib(pid: int) -> float:
-    """Return the mebibytes of a process that are resident now."""
     return _status_mib(pid, "VmRSS")
 
 
 def peak_resident_mib(pid: int) -> float:
-    """Return the most mebibytes of a process that were ever resident."""
     return _status_mib(pid, "VmHWM")
 
 

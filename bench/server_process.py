@@ -49,7 +49,7 @@ def serve_command(*arguments: str | Path) -> list[str]:
 
 @contextmanager
 def running(command: Sequence[str], cores: Collection[int] | None = None) -> Iterator[Running]:
-    """Run a server for the time of the block, from when it serves.
+    """Run a server for the time of the block, which begins when it serves.
 
     Args:
         command: starts it, once `--address` and `--metrics-address` are appended.

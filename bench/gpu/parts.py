@@ -61,7 +61,7 @@ def names() -> list[str]:
 
 
 def outcomes(wanted: Sequence[Part], setup: Setup, seconds: float) -> Iterator[tuple[str, Outcome]]:
-    """Run parts within a time, of which what one leaves over goes to all that follow; gives the title of each, too."""
+    """Run parts, and yield the title and outcome of each; what time one leaves over goes to all that follow."""
     for place, part in enumerate(wanted):
         limit_s = seconds * part.share / sum(later.share for later in wanted[place:])
         outcome = run(part.title, part.function, setup, part.size, limit_s)

@@ -46,7 +46,7 @@ class Outcome:
 
 
 def run(name: str, function: Function, setup: Setup, size: str, seconds: float) -> Outcome:
-    """Run a function, and kill it and all that it has started when its time is up; what it prints goes to a file."""
+    """Run a function, and kill it and all that it has started when its time is up; a log of that name has its words."""
     log = setup.work / f"{name.replace(' ', '-')}.log"
     context = get_context("spawn")  # a forked process could not use a GPU's context
     reader, writer = context.Pipe(duplex=False)

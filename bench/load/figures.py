@@ -3,6 +3,7 @@
 Names follow `vllm bench serve` where it has one: `e2el` is the end-to-end latency.
 """
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,12 @@ def _quantiles(table: Table) -> list[list[float]]:
 
 
 def _lateness(send_delay_s: NDArray[np.float64], latency_ms: NDArray[np.float64]) -> dict[str, Any]:
-    """Compute how far the generator was behind in sending [requests]; [answered requests] latencies include it."""
+    """Compute how far the generator itself was behind; the latencies include it.
+
+    Args:
+        send_delay_s: [requests] from when each was due to when it was sent.
+        latency_ms: [answered requests].
+    """
     delay_ms = send_delay_s * 1e3 if send_delay_s.size else np.zeros(1)
     p95_ms = float(np.percentile(delay_ms, 95))
     latency_p95_ms = float(np.percentile(latency_ms, 95)) if latency_ms.size else 0.0
@@ -108,11 +114,10 @@ def _lateness(send_delay_s: NDArray[np.float64], latency_ms: NDArray[np.float64]
 
 def _errors(table: Table) -> dict[str, Any]:
     """Count requests that were not answered by code, and by code and reason with the first message."""
-    by_code: dict[str, int] = {}
-    details = []
+    by_code, details = Counter[str](), []
     counts = np.bincount(table.ending, minlength=len(table.endings)).tolist()
     for ending, count in zip(table.endings[1:], counts[1:], strict=True):
-        by_code[ending.code] = by_code.get(ending.code, 0) + count
+        by_code[ending.code] += count
         details.append({**ending._asdict(), "outcome": ending.outcome.value, "count": count})
     return {"errors_by_code": by_code, "errors": sorted(details, key=lambda error: -error["count"])}
 

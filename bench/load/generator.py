@@ -28,12 +28,6 @@ class Generator:
         *,
         bulk: frozenset[int] = frozenset(),
     ) -> None:
-        """Send nothing yet.
-
-        Args:
-            check: Is given the number of each request that is answered, and its translations.
-            bulk: The numbers of the requests that are of that priority.
-        """
         self.sent = 0  # requests sent since the start, those of the warm-up too
         self.in_flight = 0
         self.max_in_flight = 0
@@ -41,8 +35,8 @@ class Generator:
         self._requests = requests
         self._timeout_s = timeout_s
         self._samples = samples
-        self._check = check
-        self._bulk = bulk
+        self._check = check  # is given the number of each request that is answered, and its translations
+        self._bulk = bulk  # the numbers of the requests that are of that priority
         self._start = time.perf_counter()
 
     def now_s(self) -> float:

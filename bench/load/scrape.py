@@ -62,12 +62,9 @@ class Scraper:
 def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
     """Compute what the pages say about each interval between two of them, in columns, ready for JSON.
 
-    Args:
-        start_s: what becomes 0.
-
     Returns:
-        `t_s`, the end of each interval that ends after the start, and for each figure a list as long; None where a
-        page does not say it.
+        `t_s`, the end of each interval that ends after the start, in seconds since it, and for each figure a list as
+        long; None where a page does not say it.
     """
     told = [(page.at_s - start_s, metrics_page.Page.parse(page.text).sums()) for page in pages]
     rows = [_interval(*before, *after) for before, after in pairwise(told) if after[0] >= 0]

@@ -22,10 +22,7 @@ def read_data_file(path: Path) -> DataFile:
     """Read a file of one text a line, or of `source<TAB>target` lines, of which it takes the source.
 
     A file is of the second kind when its name says `.tsv`, or when its first line has a tab; then a line
-    without a tab is broken. The endings `.gz` and `.xz` are decompressed.
-
-    Raises:
-        DataError: the file cannot be read, or holds no text.
+    without a tab is broken. The endings `.gz` and `.xz` are decompressed. A DataError says why there is no text.
     """
     try:
         with OPENERS.get(path.suffix, open)(path, "rb") as file:  # type: ignore[operator]

@@ -21,13 +21,10 @@ def bin_width_s(duration_s: float, requests: int) -> float:
 
 
 def timeline(table: Table, width_s: float | None = None) -> dict[str, Any]:
-    """Count the requests in intervals of equal width, in columns, ready for JSON.
+    """Count the requests in intervals of `width_s`, else as the duration suggests, in columns, ready for JSON.
 
     Requests count where they were due, answers and errors where they came. Latencies are those of the answered
     requests that were due in the interval: None where there is none.
-
-    Args:
-        width_s: of an interval; None: as the duration suggests.
 
     Returns:
         `bin_s`; `t_s`, the beginning of each interval; `offered`, `answered`, `rejected`, `cancelled`, `failed` and,

@@ -35,7 +35,7 @@ _OF_SAMPLES = ("errors_by_code", "errors", "late_sends", "generator_limited", "p
 def apart() -> Iterator[list[int]]:
     """Keep this thread, and those that it starts, to the last core, for the time of the block.
 
-    Yields the other cores, for the servers; where there is only one, that one.
+    The block gets the other cores, for the servers; where there is only one, that one.
     """
     allowed = os.sched_getaffinity(0)
     cores = sorted(allowed)

@@ -17,7 +17,7 @@ Send = Callable[[float], Coroutine[Any, Any, bool]]
 
 
 def poisson_arrivals(rate: float, duration_s: float, seed: int) -> NDArray[np.float64]:
-    """Draw the arrivals of a Poisson process: [any number, 0 too] seconds since the start, ascending."""
+    """Draw the arrivals of a Poisson process, perhaps none: [arrivals] seconds since the start, ascending."""
     random = np.random.default_rng(seed)
     # Given their number, the arrivals of a Poisson process are uniform in the interval.
     count = random.poisson(rate * duration_s)

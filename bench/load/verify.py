@@ -14,6 +14,7 @@ from dragoman.v1 import translation_pb2
 # How many differences a report shows.
 SHOWN: Final = 5
 
+# Serialized request to its reply; raises a NoAnswerError where there is none.
 Translate = Callable[[bytes], Awaitable[Reply]]
 
 

@@ -44,25 +44,18 @@ def number(text: str) -> float:
     return value
 
 
-def positive(text: str) -> float:
-    """Read a number above 0."""
-    if (value := number(text)) <= 0:
-        raise argparse.ArgumentTypeError(f"must be more than 0, not {text}")
-    return value
+def _number_that(must: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        if not holds(value := number(text)):
+            raise argparse.ArgumentTypeError(f"must be {must}, not {text}")
+        return value
+
+    return read
 
 
-def not_negative(text: str) -> float:
-    """Read a number from 0 on."""
-    if (value := number(text)) < 0:
-        raise argparse.ArgumentTypeError(f"must be at least 0, not {text}")
-    return value
-
-
-def share(text: str) -> float:
-    """Read a number from 0 to 1."""
-    if not 0 <= (value := number(text)) <= 1:
-        raise argparse.ArgumentTypeError(f"must be from 0 to 1, not {text}")
-    return value
+positive = _number_that("more than 0", lambda value: value > 0)
+not_negative = _number_that("at least 0", lambda value: value >= 0)
+share = _number_that("from 0 to 1", lambda value: 0 <= value <= 1)
 
 
 def whole(text: str) -> int:

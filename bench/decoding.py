@@ -5,7 +5,9 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
 
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle, Manifest
@@ -39,11 +41,7 @@ class Graphs:
         capture: bool = True,
         session: onnxruntime.InferenceSession | None = None,
     ) -> "Graphs":
-        """Open them with all buffers in the device's memory.
-
-        Args:
-            session: of the decoder graph, opened in another way; None: as it is served.
-        """
+        """Open them with all buffers in the device's memory; the decoder's session may be opened in another way."""
         decoder = DeviceDecoder(bundle, device)
         decoder.session = session or decoder.session
         if not capture:
@@ -59,22 +57,6 @@ class Graphs:
         """Let no sentence end before its limit, perhaps with smaller caches."""
         changed = {"eos_id": _NO_ID, "max_target_tokens": max_target_tokens or self.manifest.max_target_tokens}
         return replace(self, manifest=self.manifest.model_copy(update=changed))
-
-
-@dataclass(frozen=True)
-class Steps:
-    """The decode steps of a while.
-
-    Attributes:
-        rows: active slots of all, added up.
-    """
-
-    count: float
-    seconds: float
-    rows: float
-
-    def __sub__(self, before: "Steps") -> "Steps":
-        return Steps(self.count - before.count, self.seconds - before.seconds, self.rows - before.rows)
 
 
 class Batch:
@@ -100,13 +82,10 @@ class Batch:
         return [decode.target_ids for decode in decodes]
 
     @property
-    def steps(self) -> Steps:
-        total = self._metrics.total
-        return Steps(
-            total("decode_step_duration_seconds_count"),
-            total("decode_step_duration_seconds_sum"),
-            total("decode_batch_slots_sum"),
-        )
+    def steps(self) -> NDArray[np.float64]:
+        """[3] of the steps so far: their number, their seconds, and their active slots, added up."""
+        names = ("decode_step_duration_seconds_count", "decode_step_duration_seconds_sum", "decode_batch_slots_sum")
+        return np.array([self._metrics.total(name) for name in names])
 
     def _decode(self, sentences: Sentences) -> list[Decode]:
         decodes = sentences.decodes()

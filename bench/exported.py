@@ -10,14 +10,7 @@ _LANGUAGES = ("--source-language=en", "--target-language=de")  # of all that is 
 
 
 def exported(checkpoint: Path, precision: str, work: Path, data: Path | None = None) -> Path:
-    """Return the bundle of a checkpoint, made if it is not in the folder.
-
-    Args:
-        data: pairs on which it is compared with the checkpoint; None: those of the checkpoint.
-
-    Raises:
-        BundleError: the export failed; the message holds its last line.
-    """
+    """Return a checkpoint's bundle; if it is not in the folder, it is made, and compared on `data` or its own pairs."""
     out = bundle_folder(work, precision)
     if not out.exists():
         command = [sys.executable, "-m", "dragoman.cli", "export", str(checkpoint), *_LANGUAGES]

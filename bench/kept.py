@@ -12,6 +12,7 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,7 +22,6 @@ from dragoman.bundle import Bundle
 from dragoman.language import several
 from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import translate_offline
-from service.options import RequestOptions
 from service.text.translator import Translator
 
 DATA: Final = Path(__file__).parent.parent / "tests" / "data"
@@ -51,7 +51,9 @@ class Sentence(NamedTuple):
 def read(path: Path) -> list[Sentence]:
     lines = path.read_text(encoding="utf-8").splitlines()
     return [
-        Sentence(_MARKED.sub(lambda found: _forms(found[1])[0], line), _MARKED.findall(line)) for line in lines if line
+        Sentence(_MARKED.sub(lambda found: found[1].partition("|")[0], line), _MARKED.findall(line))
+        for line in lines
+        if line
     ]
 
 
@@ -61,12 +63,8 @@ def lost(sentence: Sentence, translation: str) -> list[str]:
     return [
         text
         for text, count in wanted.items()
-        if sum(_times(form, translation) for form in _forms(text)) < count and not _is_written(text, translation)
+        if sum(_times(form, translation) for form in text.split("|")) < count and not _is_written(text, translation)
     ]
-
-
-def _forms(text: str) -> list[str]:
-    return text.split("|")
 
 
 def kind_of(text: str) -> str:
@@ -124,11 +122,7 @@ def measure(arguments: argparse.Namespace) -> Figures:
 
 
 def _data_of(bundle: Bundle) -> Path:
-    """Find the sentences in the language of a model.
-
-    Raises:
-        ArgumentError: there are none.
-    """
+    """Find the sentences in the language of a model."""
     languages = bundle.manifest.source_languages
     found = [path for code in languages if (path := DATA / f"kept.{code}.txt").is_file()]
     if not found:
@@ -138,8 +132,6 @@ def _data_of(bundle: Bundle) -> Path:
 
 def _translated(bundle: Bundle, sources: Sequence[str]) -> list[str]:
     """Translate as a server does, without one."""
-    engine, translator = OfflineEngine(bundle, slots=32), Translator(bundle.manifest, bundle.tokenizer())
-    try:
-        return [result.text for result in translate_offline(translator, engine, sources, RequestOptions())]
-    finally:
-        engine.close()
+    translator = Translator(bundle.manifest, bundle.tokenizer())
+    with closing(OfflineEngine(bundle, slots=32)) as engine:
+        return [result.text for result in translate_offline(translator, engine, sources)]

@@ -18,12 +18,10 @@ class Resident(NamedTuple):
 
 
 def resident_mib(pid: int) -> float:
-    """Return the mebibytes of a process that are resident now."""
     return _status_mib(pid, "VmRSS")
 
 
 def peak_resident_mib(pid: int) -> float:
-    """Return the most mebibytes of a process that were ever resident."""
     return _status_mib(pid, "VmHWM")
 
 
@@ -35,12 +33,9 @@ async def watch(pid: int, now_s: Callable[[], float], seen: list[Resident]) -> N
 
 
 def growth(work: Sequence[float], sizes: Sequence[float], per: float) -> float | None:
-    """Return by how much sizes grow for an amount of work, by a line through all samples after the first tenth.
+    """Return by how much sizes grow for an amount of work; None where there are not two samples.
 
-    By then all caches have their size.
-
-    Returns:
-        None where there are not two samples.
+    It is the slope of a line through all samples after the first tenth: by then all caches have their size.
     """
     start = int(np.searchsorted(work, work[-1] / 10)) if work else 0
     if len(work) - start < 2:
@@ -51,8 +46,7 @@ def growth(work: Sequence[float], sizes: Sequence[float], per: float) -> float |
 def share_grown(seen: Sequence[Resident], from_s: float, to_s: float) -> float | None:
     """Return by which share memory grew from the second quarter of a time, when queues are full, to the last.
 
-    Returns:
-        0.01 for one hundredth; None where a quarter was not seen.
+    It is 0.01 for one hundredth; None where a quarter was not seen.
     """
     quarter_s = (to_s - from_s) / 4
     quarters = [

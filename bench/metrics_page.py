@@ -12,20 +12,12 @@ class Page(dict[tuple[str, tuple[tuple[str, str], ...]], float]):
 
     @classmethod
     def parse(cls, text: str) -> "Page":
-        """Read the text of a page, in the format of Prometheus.
-
-        Raises:
-            ValueError: it is in another format.
-        """
+        """Read the text of a page, in the format of Prometheus; a ValueError where it is in another one."""
         samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
         return cls(((sample.name, tuple(sorted(sample.labels.items()))), sample.value) for sample in samples)
 
     def total(self, name: str, **labels: str) -> float:
-        """Add up the samples of a metric of Dragoman that have these labels.
-
-        Args:
-            name: without the prefix `dragoman_`.
-        """
+        """Add up the samples of a metric, named without the prefix `dragoman_`, that have these labels."""
         return sum(
             value
             for (sample, its_labels), value in self.items()
@@ -46,22 +38,12 @@ def url(address: str) -> str:
 
 
 def fetch(address: str, timeout_s: float) -> str:
-    """Ask for the page.
-
-    Raises:
-        OSError: it does not come.
-        ValueError: the address is none, or the page is not text.
-    """
+    """Ask for the page; an OSError where it does not come, a ValueError where it is not text."""
     with urllib.request.urlopen(url(address), timeout=timeout_s) as response:
         text: str = response.read().decode()
     return text
 
 
 def read(address: str, timeout_s: float) -> Page:
-    """Ask for the page and read it.
-
-    Raises:
-        OSError: it does not come.
-        ValueError: it is in another format.
-    """
+    """Ask for the page and read it."""
     return Page.parse(fetch(address, timeout_s))

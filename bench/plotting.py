@@ -82,11 +82,7 @@ def draw_rates(axes: Axes, timeline: Timeline) -> None:
 
 
 def draw_latencies(axes: Axes, timeline: Timeline, bounds_ms: Sequence[tuple[float, str, str]] = ()) -> None:
-    """Draw percentiles over time.
-
-    Args:
-        bounds_ms: milliseconds, style and label of lines from side to side.
-    """
+    """Draw percentiles over time, and lines from side to side, of milliseconds, style and label."""
     drawn = [bound_ms for bound_ms, _, _ in bounds_ms]
     for name, color in _PERCENTILES.items():
         values = floats(timeline[name])

@@ -21,15 +21,10 @@ _SPREAD: Final = 0.75
 
 @dataclass(frozen=True)
 class Sentences:
-    """What both sides translate.
+    """What both sides translate."""
 
-    Attributes:
-        sources: ids of each sentence, with the end-of-sentence id.
-        limits: target tokens that each may have at most.
-    """
-
-    sources: Sequence[list[int]]
-    limits: Sequence[int]
+    sources: Sequence[list[int]]  # ids of each sentence, with the end-of-sentence id
+    limits: Sequence[int]  # target tokens that each may have at most
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -59,12 +54,7 @@ def encoded(bundle: Path, texts: Sequence[str]) -> list[list[int]]:
 def random_sentences(
     manifest: Manifest, tokens: Sequence[int], limits: Sequence[int], random: np.random.Generator | None = None
 ) -> Sentences:
-    """Draw sources of random ids.
-
-    Args:
-        tokens: of each source, its end counted.
-        random: where chance comes from; None: the same ids each time.
-    """
+    """Draw sources of random ids, of `tokens` each, ends counted; the same ids each time where no `random` is given."""
     random = random or np.random.default_rng(0)
     sources = [
         [*random.integers(_FIRST_ID, manifest.vocabulary_size, count - 1).tolist(), manifest.eos_id] for count in tokens

@@ -34,17 +34,12 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Running:
-    """A server that serves.
-
-    Attributes:
-        process: its process; has an exit code once the block of `running` is left.
-        time_to_serving_s: from before its process was started until its health service said SERVING.
-    """
+    """A server that serves."""
 
     address: str
     metrics_address: str
-    process: subprocess.Popen[bytes]
-    time_to_serving_s: float
+    process: subprocess.Popen[bytes]  # its process; has an exit code once the block of `running` is left
+    time_to_serving_s: float  # from before its process was started until its health service said SERVING
 
 
 def serve_command(*arguments: str | Path) -> list[str]:
@@ -54,14 +49,11 @@ def serve_command(*arguments: str | Path) -> list[str]:
 
 @contextmanager
 def running(command: Sequence[str], cores: Collection[int] | None = None) -> Iterator[Running]:
-    """Run a server for the time of the block.
+    """Run a server for the time of the block, which begins when it serves.
 
     Args:
         command: starts it, once `--address` and `--metrics-address` are appended.
         cores: on which it may run; None: on those of this process. Linux only.
-
-    Yields:
-        The server, once it serves.
     """
     address, metrics_address = (f"127.0.0.1:{port}" for port in free_ports(2))
     addresses = ["--address", address, "--metrics-address", metrics_address]
@@ -88,11 +80,7 @@ def english_model(client: Client) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports that are free now, no two equal.
-
-    Raises:
-        OSError: there are not as many.
-    """
+    """Find ports that are free now, no two equal; an OSError where there are not as many."""
     found: list[int] = []
     for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

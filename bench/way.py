@@ -45,15 +45,10 @@ _Place = tuple[str, str]  # a file below the root, and the name of a function in
 
 
 class Way(NamedTuple):
-    """What one call passed.
+    """What one call passed."""
 
-    Attributes:
-        calls: of each function of `service` and its plugins, on the thread of the event loop.
-        engine_calls: likewise, on the engine's thread.
-    """
-
-    calls: Counter[_Place]
-    engine_calls: Counter[_Place]
+    calls: Counter[_Place]  # of each function of `service` and its plugins, on the thread of the event loop
+    engine_calls: Counter[_Place]  # likewise, on the engine's thread
 
     @property
     def all_calls(self) -> Counter[_Place]:

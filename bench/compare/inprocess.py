@@ -70,12 +70,7 @@ def compare(
     log: Log,
     score: Score | None = None,
 ) -> Outcome:
-    """Sweep both programs, then measure each at its best, in turn.
-
-    Args:
-        programs: ours, then theirs.
-        score: gives BLEU of all target ids.
-    """
+    """Sweep both programs, ours first, then measure each at its best, in turn; `score` gives BLEU of target ids."""
     trials = [sweep(part, program, sentences, log) for program in programs]
     best = max if part.higher_is_better else min
     settings = [best(tried, key=lambda trial: trial.figure).settings for tried in trials]

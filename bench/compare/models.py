@@ -18,18 +18,14 @@ from model.corpus import read_corpus
 
 @dataclass(frozen=True)
 class Model:
-    """The same weights in every form that is compared.
-
-    Attributes:
-        references: human translations by text, where the data has them.
-    """
+    """The same weights in every form that is compared."""
 
     bundle: Path
     checkpoint: Checkpoint
     ctranslate2: Path
     sentences: Sentences
     texts: list[str]
-    references: Mapping[str, str] = field(default_factory=dict)
+    references: Mapping[str, str] = field(default_factory=dict)  # human translations by text, where the data has them
 
     def pick(self, count: int) -> "Model":
         """Return it with at most `count` of the sentences, at even distances."""
@@ -38,16 +34,10 @@ class Model:
 
 
 def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
-    """Return the sentences of a file that the model ends by itself.
+    """Return the sentences of a file that the model ends by itself, and their texts.
 
     A sentence may lead the model into a loop up to its limit, which the programs set in different ways. Such a sentence
     is left out, and so is one that is too long to be one segment.
-
-    Args:
-        data: source<TAB>target or text lines.
-
-    Returns:
-        The sentences and their texts.
     """
     manifest, texts = Bundle.open(bundle).manifest, read_data_file(data).texts
     sources = encoded(bundle, texts)
@@ -61,11 +51,7 @@ def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
 
 
 def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model:
-    """Prepare the committed model on real sentences.
-
-    Args:
-        precision: of the bundle; other than int8, it is exported now.
-    """
+    """Prepare the committed model on real sentences; a bundle of another precision than int8 is exported now."""
     checkpoint = Checkpoint.open(folder / "checkpoint")
     bundle = folder / "bundle" if precision == "int8" else exported(checkpoint.folder, precision, work)
     real, texts = real_sentences(bundle, data)

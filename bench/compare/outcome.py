@@ -14,25 +14,19 @@ _PACKAGES: Final = ("dragoman", "onnxruntime", "ctranslate2")
 
 @dataclass(frozen=True)
 class Trial:
-    """One choice of settings and what it gave."""
-
     settings: Settings
     figure: float
 
 
 @dataclass(frozen=True)
 class Side:
-    """A program at its best.
-
-    Attributes:
-        figures: [rounds].
-    """
+    """A program at its best."""
 
     name: str
     precision: str
     settings: Settings
     sweep: Sequence[Trial]
-    figures: Sequence[float]
+    figures: Sequence[float]  # [rounds]
 
 
 class Ratio(NamedTuple):
@@ -48,15 +42,7 @@ class Ratio(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out for one part and model.
-
-    Attributes:
-        sentences: that were translated.
-        equal: of them with the very same target ids on both sides; None where that was not looked at. In int8 each
-            side rounds in its own way.
-        target_tokens: of both sides, ours first; whether they did the same work.
-        bleu: of both; None where there are no references, or no sacrebleu.
-    """
+    """What came out for one part and model."""
 
     model: str
     part: str
@@ -65,9 +51,10 @@ class Outcome:
     ours: Side
     theirs: Side
     sentences: int
+    # With the very same target ids on both sides; None: not looked at. In int8 each side rounds in its own way.
     equal: int | None = None
-    target_tokens: Sequence[int] = ()
-    bleu: Sequence[float | None] = (None, None)
+    target_tokens: Sequence[int] = ()  # of both sides, ours first; whether they did the same work
+    bleu: Sequence[float | None] = (None, None)  # of both; None where there are no references, or no sacrebleu
 
     @property
     def ratio(self) -> Ratio:

@@ -27,21 +27,15 @@ _TIMEOUT_S = 10.0
 
 
 class Plan(NamedTuple):
-    """What all servers get: requests, in loads of some seconds each, and how fine the search is.
-
-    Attributes:
-        sweep_s: of a load that only helps to choose settings.
-        growth: how far apart rates of the sweep are.
-        precision: of the highest rate, as a share of it.
-    """
+    """What all servers get: requests, in loads of some seconds each, and how fine the search is."""
 
     requests: Sequence[bytes]
     log: Log
     warmup_s: float = 0.6
-    sweep_s: float = 2.0
+    sweep_s: float = 2.0  # of a load that only helps to choose settings
     trial_s: float = 4.0
-    growth: float = 1.25
-    precision: float = 0.04
+    growth: float = 1.25  # how far apart rates of the sweep are
+    precision: float = 0.04  # of the highest rate, as a share of it
 
 
 # Changes of a plan for a first impression.
@@ -57,22 +51,14 @@ class Loaded(NamedTuple):
     seeds: Iterator[int]
 
     def busy(self, clients: int) -> dict[str, Any]:
-        """Have clients send whenever they have their answer; returns the figures of a load test.
-
-        Raises:
-            ServerError: a request was not answered.
-        """
+        """Have clients send whenever they have an answer; returns the figures of a load, or raises a ServerError."""
         found = self._put(ClosedLoop(clients, self.plan.warmup_s, self.plan.warmup_s + self.plan.sweep_s, None))
         if found["errors"] or not found["completed"]:
             raise ServerError(f"{self.name} answers {clients} clients with errors")
         return found
 
     def highest_rate(self, bound_ms: float, guess: float, seconds: float, precision: float) -> float:
-        """Find the highest rate at which the p95 is within a bound.
-
-        Raises:
-            ServerError: there is none.
-        """
+        """Find the highest rate at which the p95 is within a bound; raises a ServerError where there is none."""
         holds = partial(self.holds, bound_ms=bound_ms, seconds=seconds)
         return search(holds, guess, growth=self.plan.growth, precision=precision)
 
@@ -94,16 +80,11 @@ class Loaded(NamedTuple):
 
 
 class Best(NamedTuple):
-    """What a sweep chose.
+    """What a sweep chose."""
 
-    Attributes:
-        side: with the settings tried, and about the highest rate that each held; without figures.
-        idle_ms: the lowest idle latency of all settings, so that none is let off for being slow when idle.
-    """
-
-    side: Side
+    side: Side  # with the settings tried, and about the highest rate that each held; without figures
     rate: float
-    idle_ms: float
+    idle_ms: float  # the lowest idle latency of all settings, so that none is let off for being slow when idle
 
 
 def sweep(server: Server, plan: Plan) -> Best:
@@ -131,10 +112,7 @@ def _coarse_rate(loaded: Loaded, bound_ms: float, guess: float) -> float:
 
 
 def compare_served(model: str, servers: tuple[Server, Server], rounds: int, plan: Plan) -> Iterator[Outcome]:
-    """Sweep both servers, then search the highest rate of each at its best, in turn.
-
-    Args:
-        servers: ours, then theirs.
+    """Sweep both servers, ours and theirs, then search the highest rate of each at its best, in turn.
 
     Yields:
         The outcomes under 5 times our idle latency and under 5 times theirs, each for both.

@@ -42,14 +42,10 @@ def copy_bytes_per_s(device: str) -> float:
 
 
 class StepBytes(NamedTuple):
-    """What a decode step must read.
-
-    Attributes:
-        row: bytes of the valid keys and values of a row, its own ones and the source's, on average over steps.
-    """
+    """What a decode step must read."""
 
     weights: int
-    row: float
+    row: float  # bytes of the valid keys and values of a row, its own ones and the source's, on average over steps
 
     def least_ms(self, rows: float, bytes_per_s: float) -> float:
         """Return the milliseconds of a step at a bandwidth: no step of that number of rows can be faster."""
@@ -57,12 +53,7 @@ class StepBytes(NamedTuple):
 
 
 def step_bytes(bundle: Bundle, source_tokens: Sequence[int], target_tokens: Sequence[int]) -> StepBytes:
-    """Count what the steps of these sentences read.
-
-    Args:
-        source_tokens: of each sentence, its end counted.
-        target_tokens: of each, its end counted: it has as many steps.
-    """
+    """Count what the steps of these sentences read; all ends are counted, and a sentence has a step a target token."""
     positions = sum(
         target * (target + 1) / 2 + target * source for source, target in zip(source_tokens, target_tokens, strict=True)
     )

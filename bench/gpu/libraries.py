@@ -29,12 +29,7 @@ def libraries(task: Task) -> Figures:
 
 
 def nvidia_smi(*fields: str) -> dict[str, str]:
-    """Ask the driver about the first GPU, by field.
-
-    Raises:
-        OSError: there is no nvidia-smi.
-        subprocess.CalledProcessError: it found no GPU.
-    """
+    """Ask the driver about the first GPU, by field; an error where there is none."""
     command = ["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
     return dict(zip(fields, map(str.strip, said.split(",")), strict=True))

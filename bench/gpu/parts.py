@@ -15,15 +15,9 @@ from bench.gpu.task import Setup
 
 
 class Part(NamedTuple):
-    """One part.
-
-    Attributes:
-        share: of the time of the run: the seconds that it may need, beside those of the others.
-    """
-
     name: str
     function: Function
-    share: float
+    share: float  # of the time of the run: the seconds that it may need, beside those of the others
     size: str = "default"
 
     @property
@@ -67,11 +61,7 @@ def names() -> list[str]:
 
 
 def outcomes(wanted: Sequence[Part], setup: Setup, seconds: float) -> Iterator[tuple[str, Outcome]]:
-    """Run parts within a time: what one leaves over goes to all that follow.
-
-    Yields:
-        The title of each, and what became of it.
-    """
+    """Run parts, and yield the title and outcome of each; what time one leaves over goes to all that follow."""
     for place, part in enumerate(wanted):
         limit_s = seconds * part.share / sum(later.share for later in wanted[place:])
         outcome = run(part.title, part.function, setup, part.size, limit_s)

@@ -24,16 +24,11 @@ Function = Callable[[Task], Figures]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part.
-
-    Attributes:
-        error: why it ended before its time, in one line; None where it did not.
-        figures: what it found, perhaps not all.
-    """
+    """What became of a part."""
 
     seconds: float
-    error: str | None
-    figures: Figures
+    error: str | None  # why it ended before its time, in one line; None where it did not
+    figures: Figures  # what it found, perhaps not all
 
     @property
     def failed(self) -> bool:
@@ -51,11 +46,7 @@ class Outcome:
 
 
 def run(name: str, function: Function, setup: Setup, size: str, seconds: float) -> Outcome:
-    """Run a function, and kill it and all that it has started when its time is up.
-
-    Args:
-        name: of the part, for the file of what it prints, in the folder of the setup.
-    """
+    """Run a function, and kill it and all that it has started when its time is up; a log of that name has its words."""
     log = setup.work / f"{name.replace(' ', '-')}.log"
     context = get_context("spawn")  # a forked process could not use a GPU's context
     reader, writer = context.Pipe(duplex=False)

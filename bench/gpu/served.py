@@ -91,11 +91,7 @@ def _replace_until(ended: threading.Event, server: Running, bundle: Path) -> int
 
 
 def replace(server: Running, bundle: Path, number: int) -> None:
-    """Change the bundle of a server, have the server reload it, and wait until the old model is gone.
-
-    Raises:
-        ServerError: it is still there after a minute.
-    """
+    """Change the bundle of a server, have it reloaded, and wait until the old model is gone, a minute at most."""
     Manifest.read(bundle).model_copy(update={"parameters": number}).write(bundle)
     os.kill(server.process.pid, signal.SIGHUP)
     deadline_s = time.monotonic() + _RELOAD_TIMEOUT_S

@@ -76,8 +76,9 @@ def at(slots: int, opened: Graphs, sentences: Sentences, floor: StepBytes, bytes
     portion, batch = cycled(sentences, slots), Batch(opened, slots)
     batch.count_tokens(portion)  # what is first takes longer
     before = batch.steps
-    rate, steps = tokens_per_s(lambda: batch.count_tokens(portion)), batch.steps - before
-    step_ms, rows = steps.seconds / steps.count * 1e3, steps.rows / steps.count
+    rate = tokens_per_s(lambda: batch.count_tokens(portion))
+    steps, seconds, all_rows = (batch.steps - before).tolist()
+    step_ms, rows = seconds / steps * 1e3, all_rows / steps
     floor_ms = floor.least_ms(rows, bytes_per_s)
     return {
         "slots": slots,

@@ -1,6 +1,5 @@
 """What must not change the tokens that a decoder chooses: CUDA graphs, old numbers in the caches, company."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -31,7 +30,7 @@ def graphs(task: Task) -> Figures:
     plain = Batch(Graphs.resident(bundle, device, capture=False).endless(CAPACITY), SLOTS)
     share = equal_sentences(recorded.decode(sentences), plain.decode(sentences)) / len(sentences)
     return {
-        "steps": recorded.steps.count,
+        "steps": float(recorded.steps[0]),
         "sentences": len(sentences),
         "equal_share": share,
         "checks": {"the same tokens with CUDA graphs and without": share == 1.0},
@@ -90,27 +89,21 @@ def bits(task: Task) -> Figures:
         logits, ids = _watched(opened, slots)
         rows.append({"slots": slots, **compare(alone, logits), "same_ids": ids == alone_ids})
         task.note({"rows": rows})
-    return {"rows": rows, "left_out": left_out("slots", counts[len(rows) :]), **_same_ids(rows)}
-
-
-def _same_ids(rows: list[Figures]) -> Figures:
-    return {"checks": {"the same tokens in any company": all(row["same_ids"] for row in rows)}}
+    checks = {"the same tokens in any company": all(row["same_ids"] for row in rows)}
+    return {"rows": rows, "left_out": left_out("slots", counts[len(rows) :]), "checks": checks}
 
 
 def _watched(opened: Graphs, slots: int) -> tuple[NDArray[np.floating], list[int]]:
     """Decode a sentence a slot; gives the logits [steps, vocabulary] and ids of the first sentence."""
     company = random_sentences(opened.manifest, [_TOKENS] * slots, [_COMPANY_TOKENS] * slots)
     batch, seen = Batch(opened, slots), list[NDArray[np.floating]]()
-    ids = batch.decode_watched(company, _watch(company.sources[0], seen))
-    return np.stack(seen), ids[0]
 
-
-def _watch(source: list[int], seen: list[NDArray[np.floating]]) -> Callable[[Decode, NDArray[np.floating]], None]:
     def watch(decode: Decode, logits: NDArray[np.floating]) -> None:
-        if decode.source_ids is source:
+        if decode.source_ids is company.sources[0]:
             seen.append(logits.copy())
 
-    return watch
+    ids = batch.decode_watched(company, watch)
+    return np.stack(seen), ids[0]
 
 
 def compare(alone: NDArray[np.floating], company: NDArray[np.floating]) -> Figures:

@@ -15,40 +15,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run is asked for.
-
-    Attributes:
-        work: the folder of the models and the logs.
-        most_slots: where the doubling of slots ends.
-        served_slots: of the servers under load.
-        segments: that are decoded while memory is watched.
-    """
+    """What a run is asked for."""
 
     device: str
     checkpoint: Path
     data: Path
-    work: Path
+    work: Path  # the folder of the models and the logs
     sentences: int = 500
     steps: int = 200
-    most_slots: int = 1024
-    served_slots: int = 256
+    most_slots: int = 1024  # where the doubling of slots ends
+    served_slots: int = 256  # of the servers under load
     load_s: float = 15.0
-    segments: int = 100_000
+    segments: int = 100_000  # that are decoded while memory is watched
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a part is given.
-
-    Attributes:
-        end_s: of its time, on the monotonic clock.
-        note: keeps the figures found so far, in place of the last ones, should the part be ended.
-    """
+    """What a part is given."""
 
     setup: Setup
     size: str
-    end_s: float
-    note: Callable[[Figures], None]
+    end_s: float  # of its time, on the monotonic clock
+    note: Callable[[Figures], None]  # keeps figures in place of the last ones, should the part be ended
 
     @property
     def folder(self) -> Path:

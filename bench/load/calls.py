@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Protocol
 
 from bench.load.samples import Ending
+from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -22,18 +23,17 @@ class NoAnswerError(Exception):
         super().__init__(f"{ending.code}: {ending.message}")
         self.ending = ending
 
+    @classmethod
+    def of(cls, error: DragomanError) -> "NoAnswerError":
+        return cls(Ending(error.code.name, error.reason, error.message))
+
 
 class Reply:
-    """What came back for one request, perhaps piece by piece.
-
-    Attributes:
-        first_text_s: when the first piece of a stream was there, by `time.perf_counter`; NaN where none was.
-        gaps_s: of a stream: the time from each piece of a text to the next one.
-    """
+    """What came back for one request, perhaps piece by piece."""
 
     def __init__(self, translations: Iterable[translation_pb2.TranslatedText] = ()) -> None:
-        self.first_text_s = math.nan
-        self.gaps_s: list[float] = []
+        self.first_text_s = math.nan  # when the first piece of a stream was there, by `time.perf_counter`
+        self.gaps_s: list[float] = []  # of a stream: the time from each piece of a text to the next one
         self._results = dict(enumerate(translations))
         self._last_s: dict[int, float] = {}
 
@@ -61,12 +61,7 @@ class Calls(Protocol):
     """Calls of one server over some connections."""
 
     async def models(self) -> list[translation_pb2.Model]:
-        """Ask what the server serves.
-
-        Raises:
-            NoServerError: nobody listens there.
-            NoAnswerError: the server does not say it.
-        """
+        """Ask what is served; a NoServerError where nobody listens, a NoAnswerError where it is not said."""
 
     def asks(self, *, stream: bool) -> list[Ask]:
         """Return a way to send requests for each connection."""

@@ -47,7 +47,14 @@ def main(argv: list[str]) -> int:
         return EXIT_NO_ANSWER
     measured["slo"] = judge(measured, arguments.slo)
     print(to_text(measured))
-    report = _with_context(measured, started, arguments, data)
+    report = {
+        "date": started,
+        "settings": as_json(arguments),
+        "environment": environment(),
+        "num_texts": len(data.texts),
+        "num_broken_lines": len(data.broken_lines),
+        **measured,
+    }
     write_json(arguments.json, report)
     if to_page:
         write_whole(arguments.html, to_page(report).encode())
@@ -81,19 +88,6 @@ def _warn_of_broken_lines(data: DataFile) -> None:
         first = ", ".join(str(number) for number in data.broken_lines[:5])
         more = ", ..." if len(data.broken_lines) > 5 else ""
         print(f"{len(data.broken_lines)} broken lines are left out: {first}{more}", file=sys.stderr)
-
-
-def _with_context(
-    measured: dict[str, Any], started: str, arguments: argparse.Namespace, data: DataFile
-) -> dict[str, Any]:
-    return {
-        "date": started,
-        "settings": as_json(arguments),
-        "environment": environment(),
-        "num_texts": len(data.texts),
-        "num_broken_lines": len(data.broken_lines),
-        **measured,
-    }
 
 
 def _page_writer(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], str] | None:

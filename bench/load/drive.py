@@ -32,11 +32,7 @@ def put(
     warmup_s: float = 0.0,
     watches: Sequence[Watch] = (),
 ) -> Samples:
-    """Put a load on a server over gRPC, with nothing around it.
-
-    Returns:
-        What was seen, once all requests have ended.
-    """
+    """Put a load on a server over gRPC, with nothing around it; returns what was seen, once all requests have ended."""
 
     async def run() -> Samples:
         samples = Samples(warmup_s)

@@ -3,6 +3,7 @@
 Names follow `vllm bench serve` where it has one: `e2el` is the end-to-end latency.
 """
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,7 @@ def summarize(samples: Samples, goodput_ms: float | None = None) -> dict[str, An
 
     Latencies are of the requests that were answered, from the moment each was due, and percentiles are taken
     from all of them. Throughputs are over `duration`, from the end of the warm-up to the last answer or error.
-
-    Args:
-        goodput_ms: the longest latency of a good answer, in milliseconds; None: any.
+    A good answer takes at most `goodput_ms`; None: any is good.
     """
     table = samples.table()
     duration_s = max(float(table.ended_s.max(initial=0.0)), 0.0)
@@ -115,20 +114,16 @@ def _lateness(send_delay_s: NDArray[np.float64], latency_ms: NDArray[np.float64]
 
 def _errors(table: Table) -> dict[str, Any]:
     """Count requests that were not answered by code, and by code and reason with the first message."""
-    by_code: dict[str, int] = {}
-    details = []
+    by_code, details = Counter[str](), []
     counts = np.bincount(table.ending, minlength=len(table.endings)).tolist()
     for ending, count in zip(table.endings[1:], counts[1:], strict=True):
-        by_code[ending.code] = by_code.get(ending.code, 0) + count
+        by_code[ending.code] += count
         details.append({**ending._asdict(), "outcome": ending.outcome.value, "count": count})
     return {"errors_by_code": by_code, "errors": sorted(details, key=lambda error: -error["count"])}
 
 
 def _streaming(table: Table, gaps_s: NDArray[np.float64]) -> dict[str, Any]:
-    """Compute the times of streams.
-
-    `ttft` is the time from when a request was due to its first text, `itl` that between two pieces.
-    """
+    """Compute of streams `ttft`, from when a request was due to its first text, and `itl`, between two pieces."""
     first_s = (table.first_text_s - table.due_s)[~np.isnan(table.first_text_s)]
     if not first_s.size:
         return {}

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from bench.load.calls import Ask, NoAnswerError, Reply
-from bench.load.samples import ANSWERED, Ending, Samples
+from bench.load.samples import ANSWERED, Samples
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 
@@ -16,11 +16,7 @@ Check = Callable[[int, Sequence[translation_pb2.TranslatedText]], None]
 
 
 class Generator:
-    """Sends encoded requests in turn, over connections in turn, and records how each ended.
-
-    Attributes:
-        sent: Requests sent since the start, those of the warm-up too.
-    """
+    """Sends encoded requests in turn, over connections in turn, and records how each ended."""
 
     def __init__(
         self,
@@ -32,21 +28,15 @@ class Generator:
         *,
         bulk: frozenset[int] = frozenset(),
     ) -> None:
-        """Send nothing yet.
-
-        Args:
-            check: Is given the number of each request that is answered, and its translations.
-            bulk: The numbers of the requests that are of that priority.
-        """
-        self.sent = 0
+        self.sent = 0  # requests sent since the start, those of the warm-up too
         self.in_flight = 0
         self.max_in_flight = 0
         self._asks = asks
         self._requests = requests
         self._timeout_s = timeout_s
         self._samples = samples
-        self._check = check
-        self._bulk = bulk
+        self._check = check  # is given the number of each request that is answered, and its translations
+        self._bulk = bulk  # the numbers of the requests that are of that priority
         self._start = time.perf_counter()
 
     def now_s(self) -> float:
@@ -91,5 +81,4 @@ def _raise_first_error(translations: Sequence[translation_pb2.TranslatedText]) -
     """Raise how the first text without a translation ended: an answer that lacks one is none."""
     for translation in translations:
         if translation.HasField("text_error"):
-            error = errors.from_text_error(translation.text_error)
-            raise NoAnswerError(Ending(error.code.name, error.reason, error.message))
+            raise NoAnswerError.of(errors.from_text_error(translation.text_error))

@@ -1,7 +1,7 @@
 """Calls of a load over gRPC: what goes over the wire was serialized before the load."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Final
@@ -27,16 +27,10 @@ _OPTIONS: Final = [
     ("grpc.max_receive_message_length", -1),
 ]
 
-Metadata = Sequence[tuple[str, str]]
-
 
 @asynccontextmanager
 async def connected(address: str, count: int = CHANNELS, access: Access | None = None) -> AsyncIterator["GrpcCalls"]:
-    """Make calls for the time of the block, over a number of connections.
-
-    Yields:
-        The calls, once all of them are connected.
-    """
+    """Make calls for the time of the block, over a number of connections, once all of them are there."""
     access = access or Access()
     credentials = access.credentials()
     async with AsyncExitStack() as stack:
@@ -58,7 +52,7 @@ def _channel(address: str, credentials: grpc.ChannelCredentials | None) -> grpc.
 class GrpcCalls:
     """Calls over channels; the methods are those of `bench.load.calls.Calls`."""
 
-    def __init__(self, channels: Sequence[grpc.aio.Channel], metadata: Metadata) -> None:
+    def __init__(self, channels: Sequence[grpc.aio.Channel], metadata: Sequence[tuple[str, str]]) -> None:
         self._channels = channels
         self._metadata = metadata
 
@@ -73,31 +67,29 @@ class GrpcCalls:
     def asks(self, *, stream: bool) -> list[Ask]:
         # Without serializers a call takes and gives bytes.
         if stream:
-            path = f"{_SERVICE}StreamTranslateText"
-            return [partial(_streamed, channel.unary_stream(path), self._metadata) for channel in self._channels]
-        path = f"{_SERVICE}TranslateText"
-        return [partial(_unary, channel.unary_unary(path), self._metadata) for channel in self._channels]
+            calls = [channel.unary_stream(f"{_SERVICE}StreamTranslateText") for channel in self._channels]
+            return [partial(_streamed, partial(call, metadata=self._metadata)) for call in calls]
+        calls = [channel.unary_unary(f"{_SERVICE}TranslateText") for channel in self._channels]
+        return [partial(_unary, partial(call, metadata=self._metadata)) for call in calls]
 
     def encoded(self, request: bytes) -> bytes:
         return request
 
 
-async def _unary(call: grpc.aio.UnaryUnaryMultiCallable, metadata: Metadata, request: bytes, timeout_s: float) -> Reply:
+async def _unary(call: Callable[..., Awaitable[bytes]], request: bytes, timeout_s: float) -> Reply:
     """Ask for all translations in one answer."""
     try:
-        answer = await call(request, timeout=timeout_s, metadata=metadata)
+        answer = await call(request, timeout=timeout_s)
     except grpc.aio.AioRpcError as error:
         raise _no_answer(error) from error
     return Reply(translation_pb2.TranslateTextResponse.FromString(answer).translations)
 
 
-async def _streamed(
-    call: grpc.aio.UnaryStreamMultiCallable, metadata: Metadata, request: bytes, timeout_s: float
-) -> Reply:
+async def _streamed(call: Callable[..., AsyncIterable[bytes]], request: bytes, timeout_s: float) -> Reply:
     """Ask for translations that come piece by piece."""
     reply = Reply()
     try:
-        async for message in call(request, timeout=timeout_s, metadata=metadata):
+        async for message in call(request, timeout=timeout_s):
             piece = translation_pb2.StreamTranslateTextResponse.FromString(message)
             if piece.HasField("result"):
                 reply.add_result(piece.content_index, piece.result)

@@ -27,14 +27,7 @@ _EVENT_END: Final = b"\n\n"
 
 @asynccontextmanager
 async def connected(address: str, access: Access) -> AsyncIterator["HttpCalls"]:
-    """Make calls for the time of the block, over as many connections as there are calls at once.
-
-    Yields:
-        The calls; a connection is made once a call needs it.
-
-    Raises:
-        OSError: a file of the access cannot be read, or does not hold what it is to.
-    """
+    """Make calls for the time of the block, over as many connections as there are calls at once, made as needed."""
     tls = _tls(access)
     async with aiohttp.ClientSession(
         f"{'http' if tls is None else 'https'}://{address}",
@@ -101,9 +94,9 @@ class HttpCalls:
             async with self._session.post(path, data=request, headers=headers, timeout=timeout) as response:
                 yield response
         except TimeoutError as error:
-            raise _no_answer(errors.DeadlineExceededError(f"no answer within {timeout_s:g} s")) from error
+            raise NoAnswerError.of(errors.DeadlineExceededError(f"no answer within {timeout_s:g} s")) from error
         except aiohttp.ClientError as error:
-            raise _no_answer(errors.ServerUnavailableError(str(error) or type(error).__name__)) from error
+            raise NoAnswerError.of(errors.ServerUnavailableError(str(error) or type(error).__name__)) from error
 
 
 async def _answered(response: aiohttp.ClientResponse) -> bytes:
@@ -125,11 +118,7 @@ async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[dict[str, A
 
 
 def ending_of(status: int, body: bytes) -> Ending:
-    """Read why a call failed.
-
-    Args:
-        body: of the answer, in JSON by AIP-193 where this server wrote it.
-    """
+    """Read why a call failed from the body of its answer, in JSON by AIP-193 where this server wrote it."""
     try:
         error = json.loads(body)["error"]
         details = (detail["reason"] for detail in error.get("details", []) if "reason" in detail)
@@ -137,10 +126,6 @@ def ending_of(status: int, body: bytes) -> Ending:
     except (ValueError, TypeError, KeyError, AttributeError):
         said = body[:200].decode(errors="replace")
         return Ending(errors.UnrecognizedError.code.name, f"HTTP_{status}", said)
-
-
-def _no_answer(error: errors.DragomanError) -> NoAnswerError:
-    return NoAnswerError(Ending(error.code.name, error.reason, error.message))
 
 
 def _tls(access: Access) -> ssl.SSLContext | None:

@@ -17,11 +17,7 @@ Send = Callable[[float], Coroutine[Any, Any, bool]]
 
 
 def poisson_arrivals(rate: float, duration_s: float, seed: int) -> NDArray[np.float64]:
-    """Draw the arrival times of a Poisson process.
-
-    Returns:
-        [arrivals] seconds since the start, ascending; the number of arrivals is random too, and may be 0.
-    """
+    """Draw the arrivals of a Poisson process, perhaps none: [arrivals] seconds since the start, ascending."""
     random = np.random.default_rng(seed)
     # Given their number, the arrivals of a Poisson process are uniform in the interval.
     count = random.poisson(rate * duration_s)
@@ -32,13 +28,9 @@ def poisson_arrivals(rate: float, duration_s: float, seed: int) -> NDArray[np.fl
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """Sends a request at each arrival, however many are unanswered, as users do who do not know of each other.
+    """Sends a request at each arrival, however many are unanswered, as users do who do not know of each other."""
 
-    Attributes:
-        arrivals_s: [requests] when each is due, in seconds since the start, ascending.
-    """
-
-    arrivals_s: NDArray[np.float64]
+    arrivals_s: NDArray[np.float64]  # [requests] when each is due, in seconds since the start, ascending
 
     async def run(self, send: Send, now_s: Callable[[], float]) -> None:
         """Return when all requests have ended.
@@ -59,18 +51,12 @@ class OpenLoop:
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """Sends a request when the one before is answered, as a number of patient users do.
-
-    Attributes:
-        warmup_s: Requests sent before this moment are not counted in `requests`.
-        end_s: No request is sent from this moment on; infinite where `requests` ends the loop.
-        requests: How many requests to send after the warm-up; None where `end_s` ends the loop.
-    """
+    """Sends a request when the one before is answered, as a number of patient users do."""
 
     concurrency: int
-    warmup_s: float
-    end_s: float
-    requests: int | None
+    warmup_s: float  # requests sent before this moment are not counted in `requests`
+    end_s: float  # no request is sent from this moment on; infinite where `requests` ends the loop
+    requests: int | None  # how many requests to send after the warm-up; None where `end_s` ends the loop
 
     async def run(self, send: Send, now_s: Callable[[], float]) -> None:
         left = self.requests

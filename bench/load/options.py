@@ -28,11 +28,7 @@ which all are answered and 95 of 100 within --p95-ms.
 
 
 def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
-    """Read the arguments.
-
-    Returns:
-        The arguments, and the parser for what can be found wrong only later.
-    """
+    """Read the arguments; gives the parser, too, for what can be found wrong only later."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     if wrong := _contradiction(arguments):
@@ -68,13 +64,8 @@ def as_json(arguments: argparse.Namespace) -> dict[str, Any]:
 def _add_load(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     server = parser.add_mutually_exclusive_group()
-    server.add_argument(
-        "--address",
-        type=server_address,
-        default=DEFAULT_ADDRESS,
-        metavar="HOST:PORT",
-        help="the server (%(default)s)",
-    )
+    help_ = "the server (%(default)s)"
+    server.add_argument("--address", type=server_address, default=DEFAULT_ADDRESS, metavar="HOST:PORT", help=help_)
     server.add_argument("--http", type=host_and_port, metavar="HOST:PORT", help="its HTTP port: requests go there")
     access.add_arguments(parser)
     loop = parser.add_mutually_exclusive_group(required=True)
@@ -101,35 +92,20 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     add("--source-language", default="", metavar="CODE", help="such as en; default: the model's")
     add("--target-language", default="", metavar="CODE", help="such as de; default: the model's")
     add("--model", default="", metavar="NAME", help="default: of the languages; without any, the first")
-    add(
-        "--verify",
-        type=count,
-        nargs="?",
-        const=_VERIFIED_TEXTS,
-        default=0,
-        metavar="N",
-        help="send only the first N distinct texts (%(const)s), each first alone, and compare every answer under load "
+    verify = (
+        "send only the first N distinct texts (%(const)s), each first alone, and compare every answer under load "
         "with that one; exit code 3 when any differs. The server must run without its result cache "
-        "(--result-cache-mb 0), else equal answers prove nothing",
+        "(--result-cache-mb 0), else equal answers prove nothing"
     )
+    add("--verify", type=count, nargs="?", const=_VERIFIED_TEXTS, default=0, metavar="N", help=verify)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--goodput-ms",
-        type=positive,
-        metavar="MS",
-        help="milliseconds within which an answer counts as good (default: the p95 asked for)",
-    )
-    add(
-        "--slo",
-        type=Target.parse,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=f"exit with 1 where this is missed; may be given several times; NAME is one of {', '.join(MEASURES)}",
-    )
+    good = "milliseconds within which an answer counts as good (default: the p95 asked for)"
+    add("--goodput-ms", type=positive, metavar="MS", help=good)
+    slo = f"exit with 1 where this is missed; may be given several times; NAME is one of {', '.join(MEASURES)}"
+    add("--slo", type=Target.parse, action="append", default=[], metavar="NAME=VALUE", help=slo)
     add("--metrics-address", default="", metavar="HOST:PORT", help="of the server's metrics: report what it says, too")
     add("--json", type=output_file, metavar="OUT", help="write the report, with all settings, to this file")
     add("--html", type=output_file, metavar="OUT", help="write it as a page with plots, in one file")

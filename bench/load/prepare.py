@@ -21,57 +21,41 @@ _BULK = translation_pb2.TranslateTextRequest(priority=translation_pb2.PRIORITY_B
 
 @dataclass(frozen=True)
 class LoadSettings:
-    """A load. One of `rate` and `concurrency` is set, and one of `duration_s` and `requests`.
-
-    Attributes:
-        rate: Open loop: requests due per second, on average; needs `duration_s`.
-        concurrency: Closed loop: requests that are unanswered at any moment.
-        model: Sent with each request; empty, and no language either: the first model of the server.
-        verify_texts: How many distinct texts are sent, each first alone, and every later answer is compared
-            with that one; 0: all texts, and nothing is compared.
-        repeat_share: Share of the texts that are asked for again and again.
-        bulk_share: Share of the requests that are of the priority bulk.
-        beam_size: Sent with each request; 0: the server's default.
-        goodput_ms: The longest latency of a good answer, in milliseconds; None: any.
-        metrics_address: Of the server's metrics, to follow them; empty: they are not asked for.
-    """
+    """A load. One of `rate` and `concurrency` is set, and one of `duration_s` and `requests`."""
 
     address: str
-    rate: float | None = None
-    concurrency: int | None = None
+    rate: float | None = None  # open loop: requests due per second, on average; needs `duration_s`
+    concurrency: int | None = None  # closed loop: requests that are unanswered at any moment
     duration_s: float | None = None
     requests: int | None = None
     warmup_s: float = 0.0
     texts_per_request: int = 1
     source_language: str = ""
     target_language: str = ""
-    model: str = ""
+    model: str = ""  # sent with each request; empty, and no language either: the first model of the server
     timeout_s: float = 30.0
     seed: int = 0
+    # How many distinct texts are sent, each first alone, and every later answer is compared with that one; 0: all, and
+    # nothing is compared.
     verify_texts: int = 0
-    repeat_share: float = 0.0
-    bulk_share: float = 0.0
-    beam_size: int = 0
+    repeat_share: float = 0.0  # of the texts: that are asked for again and again
+    bulk_share: float = 0.0  # of the requests: that are of the priority bulk
+    beam_size: int = 0  # sent with each request; 0: the server's default
     stream: bool = False
-    goodput_ms: float | None = None
-    metrics_address: str = ""
+    goodput_ms: float | None = None  # the longest latency of a good answer; None: any
+    metrics_address: str = ""  # of the server's metrics, to follow them; empty: they are not asked for
     access: Access = field(default_factory=Access)
     http: bool = False
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What is sent.
+    """What is sent."""
 
-    Attributes:
-        template: everything of the requests but their texts and their priority.
-        bulk: the numbers of those that are of the priority bulk.
-    """
-
-    template: translation_pb2.TranslateTextRequest
+    template: translation_pb2.TranslateTextRequest  # everything of the requests but their texts and their priority
     texts: list[str]
     requests: list[bytes]
-    bulk: frozenset[int]
+    bulk: frozenset[int]  # the numbers of those that are of the priority bulk
 
 
 def make_loop(settings: LoadSettings) -> OpenLoop | ClosedLoop:

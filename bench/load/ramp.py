@@ -46,10 +46,7 @@ def describe(step: dict[str, Any]) -> str:
 
 
 def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms: float, log: Log) -> dict[str, Any]:
-    """Search the highest rate.
-
-    Args:
-        settings: of each step; its duration is set.
+    """Search the highest rate, by steps of these settings, of which the duration is set.
 
     Returns:
         The report of the step at the highest rate that held, or of the last where none did, and with it
@@ -78,14 +75,9 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
 def search(
     holds: Callable[[float], bool], first_rate: float, *, growth: float = GROWTH, precision: float = PRECISION
 ) -> float:
-    """Find the highest rate that holds, by bisection on a logarithmic scale.
+    """Find the highest rate that holds, by bisection on a logarithmic scale, and return one that held.
 
-    Args:
-        growth: by which the bracket is widened, above 1.
-        precision: the result is below the truth by at most this share of it.
-
-    Returns:
-        A rate that held.
+    The bracket is widened by `growth`, above 1. The result is below the truth by at most `precision`, a share of it.
     """
     low = high = first_rate
     if holds(first_rate):

@@ -24,14 +24,10 @@ class Outcome(Enum):
 
 
 class Ending(NamedTuple):
-    """How requests ended.
-
-    Attributes:
-        reason: of the error; empty for an answer.
-    """
+    """How requests ended."""
 
     code: str
-    reason: str = ""
+    reason: str = ""  # of the error; empty for an answer
     message: str = ""
 
     @property
@@ -53,24 +49,18 @@ Column = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Table:
-    """The requests that count, a row each: all arrays are [requests], all times seconds since the end of the warm-up.
-
-    Attributes:
-        first_text_s: when the first piece of a streamed translation was there; NaN where none was.
-        ending: how it ended, as an index of `endings`; 0: it was answered.
-        endings: how requests ended; the first is an answer.
-    """
+    """The requests that count, a row each: all arrays are [requests], all times in s since the end of the warm-up."""
 
     due_s: Column
     sent_s: Column
     ended_s: Column
-    first_text_s: Column
+    first_text_s: Column  # when the first piece of a streamed translation was there; NaN where none was
     sentences: Column
     source_tokens: Column
     target_tokens: Column
-    ending: NDArray[np.int64]
+    ending: NDArray[np.int64]  # how it ended, as an index of `endings`; 0: it was answered
     bulk: NDArray[np.bool_]
-    endings: list[Ending]
+    endings: list[Ending]  # how requests ended; the first is an answer
 
     @property
     def answered(self) -> NDArray[np.bool_]:
@@ -96,17 +86,12 @@ _COLUMNS: Final = tuple(field.name for field in fields(Table) if field.name != "
 
 
 class Samples:
-    """The requests that count: those that were due after the warm-up. All times in seconds since the start.
-
-    Attributes:
-        endings: how requests ended so far; the first is an answer.
-        gaps_s: of streams: the time from each piece of a text to the next one.
-    """
+    """The requests that count: those that were due after the warm-up. All times in seconds since the start."""
 
     def __init__(self, warmup_s: float = 0.0) -> None:
         self.warmup_s = warmup_s
-        self.endings = [ANSWERED]
-        self.gaps_s = array("d")
+        self.endings = [ANSWERED]  # how requests ended so far; the first is an answer
+        self.gaps_s = array("d")  # of streams: the time from each piece of a text to the next one
         self.warmup_requests = 0
         self.completed = 0
         self.unanswered = 0

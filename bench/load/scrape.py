@@ -21,13 +21,9 @@ _CPU = "process_cpu_seconds_total"
 
 
 class Page(NamedTuple):
-    """What the metrics page said.
+    """What the metrics page said."""
 
-    Attributes:
-        at_s: when it was asked for, on the clock of the load.
-    """
-
-    at_s: float
+    at_s: float  # when it was asked for, on the clock of the load
     text: str
 
 
@@ -40,11 +36,7 @@ class Scraper:
         self._interval_s = interval_s
 
     async def check(self) -> None:
-        """Ask for one page, which does not count.
-
-        Raises:
-            NoServerError: there is none.
-        """
+        """Ask for one page, which does not count; raises a NoServerError where there is none."""
         try:
             await asyncio.to_thread(self._fetch)
         except (OSError, ValueError) as error:
@@ -70,12 +62,9 @@ class Scraper:
 def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
     """Compute what the pages say about each interval between two of them, in columns, ready for JSON.
 
-    Args:
-        start_s: what becomes 0.
-
     Returns:
-        `t_s`, the end of each interval that ends after the start, and for each figure a list as long; None where a
-        page does not say it.
+        `t_s`, the end of each interval that ends after the start, in seconds since it, and for each figure a list as
+        long; None where a page does not say it.
     """
     told = [(page.at_s - start_s, metrics_page.Page.parse(page.text).sums()) for page in pages]
     rows = [_interval(*before, *after) for before, after in pairwise(told) if after[0] >= 0]
@@ -91,10 +80,7 @@ def totals(pages: Sequence[Page], start_s: float, requests: int) -> dict[str, fl
     """
     first = next((page for page in reversed(pages) if page.at_s <= start_s), pages[0])
     before, after = (metrics_page.Page.parse(page.text).sums() for page in (first, pages[-1]))
-
-    def grown(name: str) -> float:
-        return after.get(name, math.nan) - before.get(name, math.nan)
-
+    grown = _growth(before, after)
     segments = sum(map(grown, (_HITS, _MISSES, _COALESCED)))
     return {
         "result_cache_share": grown(_HITS) / segments if segments > 0 else None,
@@ -103,8 +89,7 @@ def totals(pages: Sequence[Page], start_s: float, requests: int) -> dict[str, fl
 
 
 def _interval(from_s: float, before: dict[str, float], to_s: float, after: dict[str, float]) -> dict[str, float | None]:
-    def grown(name: str) -> float:
-        return after.get(name, math.nan) - before.get(name, math.nan)
+    grown = _growth(before, after)
 
     def per_second(name: str) -> float | None:
         return _known(grown(name) / (to_s - from_s)) if to_s > from_s else None
@@ -120,6 +105,10 @@ def _interval(from_s: float, before: dict[str, float], to_s: float, after: dict[
         "cpu_cores": per_second(_CPU),
         "resident_mib": _known(after.get("process_resident_memory_bytes", math.nan) / 2**20),
     }
+
+
+def _growth(before: dict[str, float], after: dict[str, float]) -> Callable[[str], float]:
+    return lambda name: after.get(name, math.nan) - before.get(name, math.nan)
 
 
 def _known(value: float) -> float | None:

@@ -9,15 +9,11 @@ from bench.arguments import not_negative
 
 
 class Measure(NamedTuple):
-    """A figure that can be a target.
-
-    Attributes:
-        of_ramp: whether a ramp has it, and not a run at one rate.
-    """
+    """A figure that can be a target."""
 
     field: str
     at_most: bool
-    of_ramp: bool = False
+    of_ramp: bool = False  # whether a ramp has it, and not a run at one rate
 
 
 MEASURES: dict[str, Measure] = {
@@ -37,11 +33,7 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> "Target":
-        """Read `NAME=VALUE`.
-
-        Raises:
-            ArgumentTypeError: there is no such measure, or the value is no number from 0 on; the message is one line.
-        """
+        """Read `NAME=VALUE`; raises an ArgumentTypeError, of one line, where it is none."""
         name, equals, value = text.partition("=")
         if not equals or name not in MEASURES:
             raise ArgumentTypeError(f"{text!r} is not NAME=VALUE with one of {', '.join(MEASURES)}")

@@ -12,24 +12,17 @@ from model.corpus import OPENERS
 
 @dataclass(frozen=True)
 class DataFile:
-    """The texts of a data file.
-
-    Attributes:
-        broken_lines: The numbers, from 1, of the lines that hold no text or are not valid UTF-8.
-    """
+    """The texts of a data file."""
 
     texts: list[str]
-    broken_lines: list[int]
+    broken_lines: list[int]  # the numbers, from 1, of the lines that hold no text or are not valid UTF-8
 
 
 def read_data_file(path: Path) -> DataFile:
     """Read a file of one text a line, or of `source<TAB>target` lines, of which it takes the source.
 
     A file is of the second kind when its name says `.tsv`, or when its first line has a tab; then a line
-    without a tab is broken. The endings `.gz` and `.xz` are decompressed.
-
-    Raises:
-        DataError: the file cannot be read, or holds no text.
+    without a tab is broken. The endings `.gz` and `.xz` are decompressed. A DataError says why there is no text.
     """
     try:
         with OPENERS.get(path.suffix, open)(path, "rb") as file:  # type: ignore[operator]
@@ -62,13 +55,9 @@ def _source(line: bytes, is_tsv: bool) -> str | None:
 def serialize_requests(
     texts: list[str], texts_per_request: int, template: translation_pb2.TranslateTextRequest
 ) -> list[bytes]:
-    """Pack all texts into requests, once, so that sending one costs no Python later.
+    """Pack all texts, in order, into as few requests as hold them, once, so that sending one costs no Python later.
 
-    Args:
-        texts: Taken in order; the last request is filled up from the beginning.
-
-    Returns:
-        The serialized requests: as few as hold every text.
+    The last request is filled up from the beginning.
     """
     head = template.SerializeToString()
     starts = range(0, len(texts), texts_per_request)

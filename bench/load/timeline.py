@@ -15,23 +15,16 @@ PERCENTILES = (50, 95, 99)
 
 
 def bin_width_s(duration_s: float, requests: int) -> float:
-    """Choose a round width: at most forty of it make up the duration, and fewer where there are few requests.
-
-    Args:
-        duration_s: of a long one there may be more: no width is above an hour.
-    """
+    """Choose a round width, up to an hour: at most forty make up the duration, fewer where requests are few."""
     bins = min(max(requests // _REQUESTS_A_BIN, _FEWEST_BINS), _MOST_BINS)
     return next((width_s for width_s in _WIDTHS_S if duration_s <= bins * width_s), _WIDTHS_S[-1])
 
 
 def timeline(table: Table, width_s: float | None = None) -> dict[str, Any]:
-    """Count the requests in intervals of equal width, in columns, ready for JSON.
+    """Count the requests in intervals of `width_s`, else as the duration suggests, in columns, ready for JSON.
 
     Requests count where they were due, answers and errors where they came. Latencies are those of the answered
     requests that were due in the interval: None where there is none.
-
-    Args:
-        width_s: of an interval; None: as the duration suggests.
 
     Returns:
         `bin_s`; `t_s`, the beginning of each interval; `offered`, `answered`, `rejected`, `cancelled`, `failed` and,

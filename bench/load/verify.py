@@ -14,6 +14,7 @@ from dragoman.v1 import translation_pb2
 # How many differences a report shows.
 SHOWN: Final = 5
 
+# Serialized request to its reply; raises a NoAnswerError where there is none.
 Translate = Callable[[bytes], Awaitable[Reply]]
 
 
@@ -30,28 +31,19 @@ class Answer(NamedTuple):
 
 
 class Verifier:
-    """Learns the answers given alone, then compares those under load.
-
-    Attributes:
-        examples: The first differences: the text, what it became alone, and under load.
-    """
+    """Learns the answers given alone, then compares those under load."""
 
     def __init__(self, texts: Sequence[str], texts_per_request: int) -> None:
-        """Learn nothing yet; know which texts each request holds."""
         self.learnt = 0
         self.compared = 0
         self.different = 0
-        self.examples: list[dict[str, Any]] = []
+        self.examples: list[dict[str, Any]] = []  # the first: a text, what it became alone, and under load
         self._texts = texts
         self._texts_per_request = texts_per_request
         self._alone: dict[str, Answer] = {}
 
     async def learn(self, translate: Translate, template: translation_pb2.TranslateTextRequest) -> None:
-        """Send each distinct text alone, the next when the one before is answered.
-
-        Args:
-            translate: Serialized request to its reply; raises a NoAnswerError where there is none.
-        """
+        """Send each distinct text alone, the next when the one before is answered."""
         head = template.SerializeToString()
         for text in dict.fromkeys(self._texts):
             content = translation_pb2.TranslateTextRequest(contents=[text]).SerializeToString()

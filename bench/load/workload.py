@@ -11,8 +11,7 @@ _EXPONENT = 1.1  # of their Zipf's law
 def repeated(texts: int, count: int, share: float, seed: int) -> NDArray[np.int64]:
     """Choose the text of each draw: some are asked for again and again, by Zipf's law, the others in turn.
 
-    Args:
-        texts: how many there are; the first of them, POPULAR_TEXTS or half, are the popular ones.
+    The first texts, POPULAR_TEXTS or half of them, are the popular ones.
 
     Returns:
         [count] indices of texts.

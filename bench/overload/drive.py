@@ -35,8 +35,7 @@ _OF_SAMPLES = ("errors_by_code", "errors", "late_sends", "generator_limited", "p
 def apart() -> Iterator[list[int]]:
     """Keep this thread, and those that it starts, to the last core, for the time of the block.
 
-    Yields:
-        The other cores, for the servers; where there is only one, that one.
+    The block gets the other cores, for the servers; where there is only one, that one.
     """
     allowed = os.sched_getaffinity(0)
     cores = sorted(allowed)
@@ -48,11 +47,7 @@ def apart() -> Iterator[list[int]]:
 
 
 def drive(arguments: argparse.Namespace, log: Log) -> dict[str, Any]:
-    """Run what the arguments of the command say.
-
-    Returns:
-        The figures by which a storm is judged, and with them all that was seen.
-    """
+    """Run what the arguments say; returns the figures by which a storm is judged, and with them all that was seen."""
     command = serve_command("--log-format", "json", *NOTHING_FREE, *arguments.serve)
     with apart() as cores, running(command, cores) as unbounded:
         loads = _Loads(arguments, unbounded)

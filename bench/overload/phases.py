@@ -56,14 +56,9 @@ def p95_ms(table: Table) -> float | None:
 
 
 def recovery_s(table: Table, end_s: float, bound_ms: float) -> float | None:
-    """Find how long after a storm the server is as it was before.
+    """Find how many seconds after a storm the server is as it was before; None where it is not again.
 
-    Args:
-        bound_ms: the p95 of a steady load.
-
-    Returns:
-        The seconds until a moment from which, for a second, nine of ten requests are answered within the bound;
-        None where there is no such moment.
+    Then, for a second, nine of ten requests are answered within the bound, the p95 of a steady load.
     """
     good = table.answered & ((table.ended_s - table.due_s) * 1e3 <= bound_ms)
     last_s = float(table.due_s.max(initial=0.0)) - end_s - _WINDOW_S

@@ -9,24 +9,16 @@ MEMORY_GROWTH: Final = 0.05
 
 
 class Figures(NamedTuple):
-    """What was measured.
+    """What was measured."""
 
-    Attributes:
-        peak: answers a second of as many patient clients as keep a server busy: the mean of before and after.
-        storm_p95_ms: of the requests of the storm that were answered; None where none was.
-        neither: of them those that were neither answered nor refused.
-        recovery_s: from the end of the storm; None: not in the time that was watched.
-        memory_growth: in the storm, as a share; None where it was not seen.
-    """
-
-    peak: float
+    peak: float  # answers a second of as many patient clients as keep a server busy: the mean of before and after
     steady_p95_ms: float
     storm_goodput: float
-    storm_p95_ms: float | None
+    storm_p95_ms: float | None  # of the requests of the storm that were answered; None where none was
     requests: int
-    neither: int
-    recovery_s: float | None
-    memory_growth: float | None
+    neither: int  # of them those that were neither answered nor refused
+    recovery_s: float | None  # from the end of the storm; None: not in the time that was watched
+    memory_growth: float | None  # in the storm, as a share; None where it was not seen
 
 
 def check(figures: Figures) -> list[dict[str, Any]]:

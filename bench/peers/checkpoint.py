@@ -17,23 +17,14 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The configuration and weights of a trained model.
-
-    Attributes:
-        weights: fp32, by the names of the training code.
-    """
+    """The configuration and weights of a trained model."""
 
     folder: Path
     config: dict[str, Any]
-    weights: dict[str, Array]
+    weights: dict[str, Array]  # fp32, by the names of the training code
 
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":
-        """Read a checkpoint.
-
-        Raises:
-            OSError: a file of it cannot be read.
-        """
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         tensors = load_file(folder / "model.safetensors")
         return cls(folder, config, {name: tensor.astype(np.float32) for name, tensor in tensors.items()})

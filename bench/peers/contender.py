@@ -21,33 +21,23 @@ class Contender(Protocol):
 
 @dataclass(frozen=True)
 class Program:
-    """One side of a comparison.
-
-    Attributes:
-        offline: settings to choose from when all sentences are there at once.
-        single: settings to choose from when there is one sentence at a time.
-    """
+    """One side of a comparison."""
 
     name: str
     precision: str
-    offline: Sequence[Settings]
-    single: Sequence[Settings]
+    offline: Sequence[Settings]  # settings to choose from when all sentences are there at once
+    single: Sequence[Settings]  # settings to choose from when there is one sentence at a time
     open: Callable[[Settings], Contender] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Server:
-    """One side of a comparison of servers.
-
-    Attributes:
-        choices: settings to choose from.
-        command: starts a server under settings, once its addresses are appended.
-    """
+    """One side of a comparison of servers."""
 
     name: str
     precision: str
     choices: Sequence[Settings]
-    command: Callable[[Settings], list[str]] = field(repr=False)
+    command: Callable[[Settings], list[str]] = field(repr=False)  # starts it, once its addresses are appended
 
 
 def flags(settings: Settings) -> list[str]:

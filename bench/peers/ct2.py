@@ -57,12 +57,7 @@ class _InProcess:
     """
 
     def __init__(self, model: Path, checkpoint: Checkpoint, precision: str, settings: Settings, beam_size: int) -> None:
-        """Load a converted model.
-
-        Args:
-            settings: `inter_threads`, batches decoded at a time, and `intra_threads` of each; `max_batch_size` and
-                `batch_type`; without these two, all are one batch.
-        """
+        """Load a model that decodes `inter_threads` batches at a time; without `max_batch_size` all are one."""
         source, target = checkpoint.tokenizer_files()
         self._pieces = vocabulary(source)
         self._ids = {piece: index for index, piece in enumerate(vocabulary(target))}

@@ -9,7 +9,9 @@ of its state: the last normalization changes the sign of half of the components,
 """
 
 import json
+from itertools import islice, product
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +27,6 @@ SEED: Final = 1
 
 _CONTROL_PIECES = 4
 _BLOCKS = {"query_key_value": 3, "key_value": 2}
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # Sentences to calibrate int8 and to compare the export with: few, for they are many tokens of a large model.
 _PARITY_LINES = 16
 # Logits of the others have a standard deviation of about 1; the end-of-sentence id gets minus this.
@@ -60,11 +61,7 @@ def drawn_checkpoint(shape: str, work: Path) -> Path:
 
 
 def write_checkpoint(folder: Path, config: dict[str, Any], tokens: int, seed: int) -> None:
-    """Write config.json, model.safetensors, tokenizer.model and parity.tsv.
-
-    Args:
-        tokens: source tokens of a sentence, the end-of-sentence id among them.
-    """
+    """Write config.json, model.safetensors, tokenizer.model, and parity.tsv, its sentences of `tokens` tokens."""
     random = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
@@ -109,16 +106,9 @@ def _weight(name: str, shape: tuple[int, ...], random: np.random.Generator) -> A
 
 
 def _words(config: dict[str, Any]) -> list[str]:
-    return [_word(index) for index in range(config["source_vocabulary_size"] - _CONTROL_PIECES)]
-
-
-def _word(index: int) -> str:
-    """Make a word of four letters, another one for each index."""
-    letters = []
-    for _ in range(4):
-        index, letter = divmod(index, len(_LETTERS))
-        letters.append(_LETTERS[letter])
-    return "".join(letters)
+    """Make a word of four letters for each piece of text."""
+    fours = islice(product(ascii_lowercase, repeat=4), config["source_vocabulary_size"] - _CONTROL_PIECES)
+    return ["".join(reversed(four)) for four in fours]
 
 
 def _sentence(words: list[str], tokens: int, random: np.random.Generator) -> str:

@@ -28,17 +28,12 @@ class StaticBatcher:
     """
 
     def __init__(self, mailbox: Mailbox, translate: Translate, *, size: int, wait_s: float, workers: int) -> None:
-        """Make threads, and do not start them yet.
-
-        Args:
-            translate: decodes one batch; called by several threads at a time.
-            wait_s: how long the first segment of a batch waits for others; 0: takes those that wait with it.
-        """
+        """Make threads, and do not start them yet."""
         self._mailbox = mailbox
         self._worker = mailbox.register_worker()
-        self._translate = translate
+        self._translate = translate  # decodes one batch; called by several threads at a time
         self._size = size
-        self._wait_s = wait_s
+        self._wait_s = wait_s  # of the first segment of a batch for others; 0: takes those that wait with it
         self._collecting = threading.Lock()
         self._workers = Workers("batcher", [self._run] * workers)
         self.ended = self._workers.ended

@@ -14,6 +14,7 @@ from typing import Final
 
 COMMIT: Final = "0123456789abcdef0123456789abcdef01234567"
 _LARGE_BYTES: Final = 10_000  # from which on a file of the hub is kept outside git
+_POLL_S: Final = 0.01  # between looks at whether to stop, of which each end of a server takes one
 
 
 @dataclass
@@ -69,7 +70,7 @@ def serving() -> Iterator[Web]:
     """Run a server until the end of the block."""
     web = Web()
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(web))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,))
     thread.start()
     web.address = f"http://127.0.0.1:{server.server_port}"
     try:

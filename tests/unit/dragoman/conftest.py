@@ -178,6 +178,12 @@ class EchoServer:
 
 
 @pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a client call a server again soon; how long it really waits is tested with `dragoman.patience`."""
+    monkeypatch.setattr("dragoman.patience._FIRST_PAUSE_S", 0.01)
+
+
+@pytest.fixture
 def start_echo() -> Iterator[Callable[..., EchoServer]]:
     """Starts as many servers as a test asks for."""
     servers: list[EchoServer] = []

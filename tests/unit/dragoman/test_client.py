@@ -41,6 +41,7 @@ from dragoman import (
 )
 from dragoman.v1 import translation_pb2 as pb
 
+pytestmark = pytest.mark.usefixtures("short_pauses")
 both = pytest.mark.parametrize("kind", [Client, AsyncClient])
 texts_lists = st.lists(st.text(st.characters(codec="utf-8"), max_size=30), max_size=5)
 
@@ -210,7 +211,7 @@ class TestEveryMethod:
         assert echo.servicer.metadata[0]["authorization"] == "Bearer x"
 
     def test_tries_again_while_the_server_is_unavailable(self, kind, method, arguments, echo) -> None:
-        echo.servicer.errors = [LoadingError("loading"), DrainingError("draining")]
+        echo.servicer.errors = [LoadingError("loading", retry_delay_s=0.1), DrainingError("draining")]
         assert call(kind, echo.address, method, *arguments)
         assert len(echo.servicer.metadata) == 3
 
@@ -224,11 +225,11 @@ class TestEveryMethod:
 
     @pytest.mark.parametrize("error", [RateLimitedError, ConcurrencyLimitedError, QueueFullError, OverloadedError])
     def test_waits_for_a_busy_server_where_it_is_asked_to(self, kind, method, arguments, error, echo) -> None:
-        echo.servicer.errors = [error("busy", retry_delay_s=0.05), error("busy", retry_delay_s=0.3)]
+        echo.servicer.errors = [error("busy", retry_delay_s=0.02), error("busy", retry_delay_s=0.1)]
         began_s = time.monotonic()
         assert call(kind, echo.address, method, *arguments, settings={"wait_when_busy": True})
         assert len(echo.servicer.metadata) == 3
-        assert time.monotonic() - began_s >= 0.35  # never sooner than the server asks
+        assert time.monotonic() - began_s >= 0.12  # never sooner than the server asks
 
     def test_waits_for_no_busy_server_beyond_the_deadline(self, kind, method, arguments, echo) -> None:
         echo.servicer.errors = [QueueFullError("full", retry_delay_s=1e6)]
@@ -508,7 +509,7 @@ def test_a_call_that_closing_the_client_cancels_is_not_made_again(echo) -> None:
 @both
 def test_a_port_of_http_is_named(kind: type) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        threading.Thread(target=server.serve_forever).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
         try:
             with pytest.raises(ServerUnavailableError, match="does not speak gRPC: is it the HTTP port of a server"):
                 call(kind, f"127.0.0.1:{server.server_port}", "translate", "a", settings={"retries": 0})

@@ -25,6 +25,7 @@ from dragoman import (
 )
 from dragoman.v1 import translation_pb2 as pb
 
+pytestmark = pytest.mark.usefixtures("short_pauses")
 both = pytest.mark.parametrize("kind", [Client, AsyncClient])
 TEXTS = [f"text {number}" for number in range(1_000)]
 

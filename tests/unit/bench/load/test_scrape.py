@@ -103,7 +103,7 @@ async def test_a_page_that_does_not_come_is_left_out() -> None:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever).start()
+        Thread(target=server.serve_forever, args=(0.01,)).start()
         try:
             scraper = Scraper(f"127.0.0.1:{server.server_port}", 0.0)
             task = asyncio.create_task(scraper.run(lambda: 0.0))

@@ -12,6 +12,7 @@ def test_it_needs_a_server(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "dragoman glossaries: argument --address (or DRAGOMAN_SERVER): is required\n"
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_no_server_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["glossaries", "--address=127.0.0.1:1"]) == 2
     out, err = capsys.readouterr()

@@ -97,6 +97,7 @@ def test_without_a_place_it_is_the_server_of_the_environment(
     assert parse(parser, arguments)[0].address == address
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("command", [["translate", "a"], ["detect", "a"], ["score"], ["models"], ["glossaries"]])
 def test_every_command_asks_the_server_of_the_environment(
     command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

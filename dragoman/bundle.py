@@ -280,7 +280,7 @@ class Bundle:
                 yield replace(listed, hashed=states)
             finally:
                 opened = opening.result()
-        if opened != listed or opened.hashed != states:
+        if opened != listed or not all(opened.hashed[name].has_content_of(state) for name, state in states.items()):
             raise BundleError(f"{path}: has changed while it was loaded")
 
     def read(self, name: str) -> bytes:

@@ -26,6 +26,10 @@ class FileState(NamedTuple):
         status = os.fstat(stream.fileno())
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
+    def has_content_of(self, other: "FileState") -> bool:
+        """Tell whether the file has not been written to between the two; another link to it changes its state, too."""
+        return self._replace(changed_ns=other.changed_ns) == other
+
 
 def read_regular(path: Path) -> bytes:
     """Read a whole file.

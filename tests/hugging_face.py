@@ -149,3 +149,25 @@ def translate(
     rows: list[list[int]] = output[:, begin:].tolist()
     end = config.eos_token_id
     return [row[: row.index(end)] if end in row else row for row in rows]
+
+
+def agree(
+    model: PreTrainedModel, source: Sequence[int], starts: Sequence[int], one: Sequence[int], other: Sequence[int]
+) -> bool:
+    """Tell whether two translations are the same up to a place where the model finds both tokens as good.
+
+    Logits of random models may differ by less than sums in another order do, such as those of a padded batch.
+
+    Args:
+        starts: ids that both begin with, which they do not hold.
+    """
+    end = model.config.eos_token_id
+    pairs = list(zip([*one, end], [*other, end], strict=False))
+    place = next((place for place, (first, second) in enumerate(pairs) if first != second), None)
+    if place is None:
+        return len(one) == len(other)
+    with torch.no_grad():
+        given = torch.tensor([[*starts, *one[:place]]])
+        logits = model(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[0, -1]
+    first, second = logits[list(pairs[place])]
+    return bool((first - second).abs() < 1e-4 * logits.abs().max())

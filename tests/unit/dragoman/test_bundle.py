@@ -106,6 +106,17 @@ def test_files_are_checked_while_they_are_used(folder: Path) -> None:
     assert bundle.hashed == Bundle.open(folder).hashed
 
 
+def test_a_link_to_a_file_that_is_checked_is_no_change(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_later(path: Path) -> Bundle:
+        os.link(path / "encoder.onnx", path.parent / "a link")
+        return really_open(path)
+
+    really_open = Bundle.open
+    monkeypatch.setattr(Bundle, "open", open_later)
+    with Bundle.opening(folder) as bundle:
+        assert bundle.path == folder
+
+
 @pytest.mark.parametrize("name", CONTENT)
 def test_a_changed_file_is_refused_at_the_end_of_its_use(folder: Path, name: str) -> None:
     data = bytearray((folder / name).read_bytes())

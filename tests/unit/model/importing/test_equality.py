@@ -84,14 +84,16 @@ def test_ids_are_those_of_generate(kind: str, data: st.DataObject, seed: int) ->
     starts = None if forced is None else [[start, forced]] * len(batch)
     expected = hugging_face.translate(theirs, batch, TOKENS + (forced is not None))
     actual = greedy(ours, batch, max_target_tokens=TOKENS, start_ids=starts)
-    assert actual == [row[forced is not None :] for row in expected]
+    begin = [start] if forced is None else [start, forced]
+    for source, one, other in zip(batch, actual, expected, strict=True):
+        assert hugging_face.agree(theirs, source, begin, one, other[forced is not None :])
     # Random models repeat themselves, so the logits of other targets are compared as well.
     targets = torch.tensor(sources(seed + 1, 20, (padding,), 19)[3:4] * len(batch))
-    source, lengths = padded(batch, padding)
+    rows, lengths = padded(batch, padding)
     with torch.no_grad():
-        mask = torch.arange(source.shape[1]) < lengths[:, None]
-        logits = theirs(input_ids=source, attention_mask=mask, decoder_input_ids=targets).logits
-        difference = (ours(source, lengths, targets) - logits).abs()
+        mask = torch.arange(rows.shape[1]) < lengths[:, None]
+        logits = theirs(input_ids=rows, attention_mask=mask, decoder_input_ids=targets).logits
+        difference = (ours(rows, lengths, targets) - logits).abs()
     difference[..., banned] = 0
     assert difference.max() < 1e-3 * logits.abs().max()
 

@@ -84,14 +84,16 @@ def test_ids_are_those_of_generate(kind: str, data: st.DataObject, seed: int) ->
         hugging_face.save(theirs, Path(folder, "hf"), bad_words_ids=[[id_] for id_ in banned] or None)
         ours, _ = hugging_face.imported(Path(folder, "hf"), Path(folder, "ours"))
     batch = sources(seed, (padding, eos, start), eos)
-    assert greedy(ours, batch, max_target_tokens=TOKENS) == hugging_face.translate(theirs, batch, TOKENS)
+    actual, expected = greedy(ours, batch, max_target_tokens=TOKENS), hugging_face.translate(theirs, batch, TOKENS)
+    for source, *rows in zip(batch, actual, expected, strict=True):
+        assert hugging_face.agree(theirs, source, [start], *rows)
     # Random models repeat themselves, so the logits of other targets are compared as well.
-    source, lengths = pad(batch, padding), torch.tensor([len(ids) for ids in batch])
+    padded, lengths = pad(batch, padding), torch.tensor([len(ids) for ids in batch])
     targets = torch.tensor([sources(seed + 1, (padding,), eos)[1]] * len(batch))
     with torch.no_grad():
-        mask = torch.arange(source.shape[1]) < lengths[:, None]
-        logits = theirs(input_ids=source, attention_mask=mask, decoder_input_ids=targets).logits
-        difference = (ours(source, lengths, targets) - logits).abs()
+        mask = torch.arange(padded.shape[1]) < lengths[:, None]
+        logits = theirs(input_ids=padded, attention_mask=mask, decoder_input_ids=targets).logits
+        difference = (ours(padded, lengths, targets) - logits).abs()
     difference[..., banned] = 0
     assert difference.max() < 1e-3 * logits.abs().max()
 
@@ -160,3 +162,13 @@ def test_weights_that_are_there_twice(tmp_path: Path) -> None:
     save_file(tensors | again, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(DataError, match=r"decoder.embed_tokens.weight is not shared.weight"):
         hugging_face.imported(folder, tmp_path / "ours")
+
+
+def test_what_agrees_with_a_translation_is_the_same_but_for_ties() -> None:
+    """The test above asks `agree`, which must tell other tokens, and a translation that ends sooner."""
+    theirs = hugging_face.random_model("t5", 3, **PLAIN)
+    [source, *_] = sources(3, (0, 1), 1)
+    [row] = hugging_face.translate(theirs, [source], TOKENS)
+    assert hugging_face.agree(theirs, source, [0], row, row)
+    assert not hugging_face.agree(theirs, source, [0], row, row[:-1])
+    assert not hugging_face.agree(theirs, source, [0], row, [*row[:-1], (row[-1] + 1) % VOCABULARY])

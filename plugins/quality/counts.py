@@ -46,6 +46,7 @@ _WORD: Final = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+")
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f]")
 _BEGINS_SENTENCE: Final = re.compile(r"[.!?…:;\"“”„»«(\n]")  # between two words
+_TIME_DIGITS: Final = 2  # of an hour, a day or a month, which may have a zero in front
 _STEM: Final = 4  # letters by which a name is known again: Australia, Australien
 _UNSPACED_WIDTH: Final = 3  # letters for which a character of a script without blanks stands
 _LENGTH_ROOM: Final = 4  # letters by which short texts may differ
@@ -146,19 +147,20 @@ def _numbers(text: str) -> Counter[str]:
     """Count the numbers of a text by their digits.
 
     Groups of three digits are one number, and so is a fraction, whatever the separators are; a date or a version is
-    several.
+    several. Zeros in front count in three digits and more, as of a phone or an account: a time may have one or none.
     """
     numbers = Counter[str]()
     for found in _NUMBER.finditer(text):
         first, *groups = _SEPARATOR.split(found.group())
         is_one = len(groups) < 2 or all(len(group) == 3 for group in groups[:-1])
-        numbers.update(map(_ascii, ["".join([first, *groups])] if is_one else [first, *groups]))
+        for digits in map(_ascii, ["".join([first, *groups])] if is_one else [first, *groups]):
+            numbers[digits if len(digits) > _TIME_DIGITS and not groups else digits.lstrip("0") or "0"] += 1
     return numbers
 
 
 def _ascii(digits: str) -> str:
-    """Write digits of any script in ASCII, without zeros in front."""
-    return "".join(str(unicodedata.digit(digit)) for digit in digits).lstrip("0") or "0"
+    """Write digits of any script in ASCII."""
+    return "".join(str(unicodedata.digit(digit)) for digit in digits)
 
 
 def _written(numbers: Counter[str], folded: str, language: str) -> Counter[str]:

@@ -23,6 +23,7 @@ def lost(field: str, source: str, translation: str, languages: str = "en de") ->
         ("He came 2nd.", "Er wurde Zweiter."),
         ("The 21st day", "Der 21. Tag"),
         ("Version 2.10.1 is out.", "Die Version 2.10.1 ist da."),
+        ("On 03/05/2026 at 06:00.", "Am 3.5.2026 um 6:00 Uhr."),
         ("The year ٢٠٢٦", "Das Jahr 2026"),
     ],
 )
@@ -40,6 +41,8 @@ def test_a_number_may_be_written_in_another_way(source: str, translation: str) -
         ("It is 25 degrees.", "Es ist kalt.", (1, 0)),
         ("It is 5 degrees.", "Es ist kalt.", (1, 0)),
         ("It is 0.5 percent.", "Es sind 5,5 Prozent.", (1, 1)),
+        ("To DE02 1203 0000 0000 2020 51.", "An DE02 1203 0000 000 2020 51.", (1, 1)),
+        ("Call 0171 2345678.", "Ruf 171 2345678 an.", (1, 1)),
         ("20 30 40 50 60", "", (3, 0)),
     ],
 )

@@ -80,9 +80,6 @@ def load(
         engine.stop()
         raise
     translator = Translator(bundle.manifest, tokenizer, Limits.of(settings), slots=slots)
-    manifest = bundle.manifest
-    told = {"note": manifest.note} if manifest.note else {}
-    _log.info("loaded", model=manifest.name, precision=manifest.precision, path=str(bundle.path), **told)
     intake = Intake(
         mailbox,
         metrics.of(bundle.manifest.name),
@@ -125,6 +122,9 @@ class Loader:
         try:
             with _checked(bundle) as checked:
                 loaded = self._load(checked, self._settings, self._metrics, loop)
+            manifest = bundle.manifest
+            told = {"note": manifest.note} if manifest.note else {}
+            _log.info("loaded", model=manifest.name, precision=manifest.precision, path=str(bundle.path), **told)
             loaded.cost_bytes = cost.corrected(anonymous_bytes() - before_bytes).total_bytes
             return loaded
         except Exception as error:  # of the runtime, whose exceptions share no base class of its own

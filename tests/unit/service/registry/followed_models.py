@@ -74,14 +74,14 @@ class FollowedModels:
         self.registry.open()
 
     async def reload(self) -> list[dict]:
-        """Asks for a reload and gives the log of it, but for the line that ends it."""
+        """Asks for a reload and gives the log of it, but for lines of what went as it should."""
         with capture_logs() as log:
             self.asked.set()
             following = asyncio.create_task(self.folders.follow(self.asked))
             await until(lambda: any(entry["event"] == "reloaded" for entry in log))
             following.cancel()
             await asyncio.wait([following], timeout=PATIENCE_S)
-        return [entry for entry in log if entry["event"] not in ("reloaded", "retired")]
+        return [entry for entry in log if entry["event"] not in ("loaded", "reloaded", "retired")]
 
     def versions(self) -> dict[str, str]:
         """Of what is served."""

@@ -51,9 +51,7 @@ class Sentence(NamedTuple):
 def read(path: Path) -> list[Sentence]:
     lines = path.read_text(encoding="utf-8").splitlines()
     return [
-        Sentence(_MARKED.sub(lambda found: found[1].partition("|")[0], line), _MARKED.findall(line))
-        for line in lines
-        if line
+        Sentence(_MARKED.sub(lambda found: _forms(found[1])[0], line), _MARKED.findall(line)) for line in lines if line
     ]
 
 
@@ -63,8 +61,12 @@ def lost(sentence: Sentence, translation: str) -> list[str]:
     return [
         text
         for text, count in wanted.items()
-        if sum(_times(form, translation) for form in text.split("|")) < count and not _is_written(text, translation)
+        if sum(_times(form, translation) for form in _forms(text)) < count and not _is_written(text, translation)
     ]
+
+
+def _forms(text: str) -> list[str]:
+    return text.split("|")
 
 
 def kind_of(text: str) -> str:

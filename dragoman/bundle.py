@@ -171,6 +171,9 @@ class Manifest(BaseModel):
         marks, room = self.languages.longest_source_marks, self.max_source_tokens
         if marks + 2 > room:  # a token of text, and the end of the sentence
             raise ValueError(f"max_source_tokens {room} leave no room for text beside {marks} tokens of languages")
+        for name in self.files:
+            if Path(name).name != name or name in ("", "..") or "\0" in name:
+                raise ValueError(f"files: {name!r} is not a plain file name")
         return self
 
     @property
@@ -230,7 +233,7 @@ class Bundle:
     Attributes:
         path: its folder.
         manifest: what it says of itself.
-        hashed: what each file was when its hash was checked; one that has changed since is hashed again.
+        hashed: what each file was when its hash was checked, or was to be; one that has changed since is hashed again.
     """
 
     path: Path
@@ -246,7 +249,7 @@ class Bundle:
                 changed; the message says which.
         """
         manifest = Manifest.read(path)
-        hashed = {name: _check(path, name, expected) for name, expected in manifest.files.items()}
+        hashed = {name: _check(path / name, expected) for name, expected in manifest.files.items()}
         _check_entries(path, manifest)
         return cls(path, manifest, hashed)
 
@@ -329,11 +332,8 @@ class Bundle:
 
     def _check_again(self, file: Path, name: str, state: FileState) -> None:
         """Check what lies there now: another file than the one that was mapped, or other bytes."""
-        try:
-            with open_regular(file) as stream:
-                changed = FileState.of(stream) != state and _sha256(stream) != self.manifest.files[name]
-        except OSError as error:
-            raise _unreadable(file, error) from error
+        with _opened(file) as stream:
+            changed = FileState.of(stream) != state and _sha256(stream) != self.manifest.files[name]
         if changed:
             raise BundleError(f"{file}: has changed while it was loaded")
 
@@ -388,22 +388,24 @@ def _check_entries(folder: Path, manifest: Manifest) -> None:
             raise BundleError(f"{folder / MANIFEST}: files: no entry for {name}")
 
 
-def _check(folder: Path, name: str, expected: str) -> FileState:
-    if Path(name).name != name or name in ("", "..") or "\0" in name:
-        raise BundleError(f"{folder / MANIFEST}: files: {name!r} is not a plain file name")
-    try:
-        with open_regular(folder / name) as stream:
-            state, actual = FileState.of(stream), _sha256(stream)
-    except OSError as error:
-        raise _unreadable(folder / name, error) from error
-    _compare(folder / name, actual, expected)
+def _check(file: Path, expected: str) -> FileState:
+    with _opened(file) as stream:
+        state, actual = FileState.of(stream), _sha256(stream)
+    _compare(file, actual, expected)
     return state
 
 
 def _state(file: Path) -> FileState:
+    with _opened(file) as stream:
+        return FileState.of(stream)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BufferedReader]:
+    """Open a file for the time of the block; that it cannot be read is a BundleError."""
     try:
         with open_regular(file) as stream:
-            return FileState.of(stream)
+            yield stream
     except OSError as error:
         raise _unreadable(file, error) from error
 

@@ -69,7 +69,7 @@ class ModelMemory(Residency):
         self, settings: Settings, metrics: Metrics, registry: ModelRegistry, health: Health, loader: Loader
     ) -> None:
         super().__init__(settings, registry, loader)
-        self.on_demand = settings.model_memory_mb > 0 or settings.keep_alive_s > 0
+        self._on_demand = settings.model_memory_mb > 0 or settings.keep_alive_s > 0
         self._metrics = metrics
         self._health = health
         self._budget = ModelBudget(settings)
@@ -103,7 +103,7 @@ class ModelMemory(Residency):
         self._budget.check_room(model.name, costs | {model.name: model.cost_bytes})
         self._sources[model] = _Source(bundle, cost)
         old = self._registry.find(model.name)
-        if self.on_demand and model.name not in self._budget.pinned and not (old and old.pipeline):
+        if self._on_demand and model.name not in self._budget.pinned and not (old and old.pipeline):
             self._registry.offer(model)
             self._tell_health()
             return

@@ -32,13 +32,13 @@ class ModelFolders:
         self._metrics = metrics
         self._memory = memory
         self._glossaries = glossaries
-        self._found: dict[Path, Bundle] = {}  # those that were verified, and are served or about to be
+        self._found: dict[Path, Bundle] = {}  # those that are served, or about to be
         self._stopped = asyncio.Event()
 
     async def start(self, stop: asyncio.Event) -> None:
         """Serve every bundle, one after the other; leave early if told to stop.
 
-        Where models are loaded on demand, files are read only of those that are loaded now.
+        Of each only the manifest is read before it is loaded, which on demand may be later.
 
         Raises:
             BundleError: there is none, or one cannot be served: at a start somebody is watching.

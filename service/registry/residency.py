@@ -20,12 +20,7 @@ class Residency:
     """The models in memory are all of them: each is loaded before it is served; lives on the event loop.
 
     A plugin has another one, which loads models when calls need them, and has them leave.
-
-    Attributes:
-        on_demand: whether models are loaded when calls need them.
     """
-
-    on_demand = False
 
     def __init__(self, settings: Settings, registry: ModelRegistry, loader: Loader) -> None:
         self._settings = settings

@@ -30,7 +30,6 @@ def loads(models: FollowedModels, outcome: str) -> float:
 
 async def test_a_model_is_loaded_before_it_is_served_and_says_what_it_takes(models: FollowedModels) -> None:
     assert type(models.memory) is Residency
-    assert not models.memory.on_demand
     await models.memory.serve(Bundle.open(models.write("a", "a")))
     [model] = models.registry.served
     assert model.takes_calls

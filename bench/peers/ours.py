@@ -12,14 +12,15 @@ from service.decode import FinishReason
 from service.options import Decoding
 
 NAME = "dragoman"
-# Of a thread; a quick sweep has the second and third, as the peer's. A beam of N hypotheses takes N of them.
+# Of a thread; a beam of N hypotheses takes N of them, and has the last three. A quick sweep has two of those.
 SLOTS = (16, 32, 64, 128)
 
 
 def program(folder: Path, *, quick: bool = False, beam_size: int = 1) -> Program:
     """Make a side of the engine on a bundle, and the settings worth a try; a beam size of 1 is greedy decoding."""
     threads = cores.available()
-    slots = SLOTS[1:3] if quick else SLOTS[beam_size > 1 :]
+    first = int(beam_size > 1)
+    slots = SLOTS[first + 1 : first + 3] if quick else SLOTS[first:]
     bundle, decoding = Bundle.open(folder), Decoding(beam_size=beam_size)
     return Program(
         NAME,

@@ -52,7 +52,10 @@ class Search(Row):
         decode, beam, before = self.decode, self.beam, self.beam.live
         if decode.first_token_s is None:
             decode.first_token_s = step.now_s
-        parents = beam.advance([step.best[slot]._replace(attention=self._attention.get(slot)) for slot in self.slots])
+        best = [step.best[slot] for slot in self.slots]
+        if self._attention:
+            best = [each._replace(attention=self._attention[slot]) for slot, each in zip(self.slots, best, strict=True)]
+        parents = beam.advance(best)
         if not beam.ended and goes_round(decode, beam.best_live.ids):
             beam.stop()
         if beam.ended:

@@ -25,6 +25,8 @@ def test_an_error_is_one_line_and_ends_with_2(arguments: list[str], capsys: pyte
     [
         (["--frm", "en", "a"], "--frm; did you mean --from?"),
         (["--verbose", "--frm=en", "a"], "--verbose --frm=en; did you mean --from?"),
+        (["--source=en", "a"], "--source=en; did you mean --from?"),
+        (["--target-language", "a"], "--target-language"),  # which this command has no flag for
         (["--verbose", "a"], "--verbose"),
     ],
 )

@@ -64,7 +64,7 @@ texts = st.integers(0, TEXTS - 1)
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@settings(patient, max_examples=25)
+@patient
 @given(
     slots=st.integers(1, 6),
     room_bytes=st.sampled_from([10_000, 10_000_000]),
@@ -194,7 +194,7 @@ class Conversation:
 
 
 # Threads never run twice alike, so a failure is reported as it was found.
-@settings(patient, max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(patient, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
     slots=st.integers(1, 6),
     result_bytes=st.sampled_from([0, 1_500, 1_000_000]),

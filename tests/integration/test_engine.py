@@ -44,9 +44,9 @@ LASTING = (FinishReason.EOS, FinishReason.LENGTH)
 BEGINS_WORD = frozenset(range(0, 40_000, 2))
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
 
-property_test = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_test = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Threads never run twice alike, so a failure is reported as it was found.
-without_shrinking = settings(property_test, max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+without_shrinking = settings(property_test, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 class Subject:

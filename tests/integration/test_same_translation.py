@@ -52,9 +52,9 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
-property_test = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_test = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Threads never run twice alike, so a failure is reported as it was found.
-without_shrinking = settings(property_test, max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+without_shrinking = settings(property_test, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 class Trace(NamedTuple):

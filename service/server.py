@@ -1,8 +1,10 @@
 """The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from threading import Thread
 from typing import Any, Final
 
 import prometheus_client
@@ -176,7 +178,12 @@ class _Server:
         try:
             yield
         finally:
-            server.shutdown()
+            ending = Thread(target=server.shutdown)
+            ending.start()
+            # Its thread looks twice a second whether it is to end, and whenever somebody connects.
+            with suppress(OSError):
+                socket.create_connection((address.host, server.server_port), timeout=1).close()
+            ending.join()
             server.server_close()
 
     def _add_services(self, server: Any) -> None:

@@ -20,7 +20,7 @@ from tests.e2e.steady_load import OFF, SENTENCES, expected_of
 from tests.server_process import PATIENCE_S
 from tests.waiting import until
 
-RESTARTS: Final = 10
+RESTARTS: Final = 6
 GRPC_CALLERS: Final = 12
 HTTP_CALLERS: Final = 4
 ANSWERS: Final = 40  # between two restarts

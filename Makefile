@@ -30,7 +30,7 @@ test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for 
 	@$(PYTEST) $(ARGS)
 
 check: lint ## for the inner loop: lint, and the unit tests of client, service and plugins that need no torch
-	@$(PYTEST) -m "not torch" -q \
+	@$(PYTEST) -m "not torch" --hypothesis-profile inner -q \
 	    tests/unit/dragoman tests/unit/service tests/unit/plugins tests/unit/docs $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import rules, hadolint

@@ -13,9 +13,11 @@ from dragoman.spelling import did_you_mean
 
 _DIGITS: Final = re.compile("[0-9]{1,10}")
 _MOST: Final = 2**32 - 1  # that a field of a message holds
-# Flags of languages by their other names, of which a command has one.
-_SOURCES: Final = ("--from", "--source-language", "--source", "--src")
-_TARGETS: Final = ("--to", "--target-language", "--target", "--tgt")
+# Flags of one meaning, of which a command has one.
+_SAME_FLAGS: Final = (
+    ("--from", "--source-language", "--source", "--src"),
+    ("--to", "--target-language", "--target", "--tgt"),
+)
 _GRPC_SCHEMES: Final = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "xds:")
 
 
@@ -45,12 +47,12 @@ class Parser(argparse.ArgumentParser):
 
     def _meant(self, words: Sequence[str]) -> str:
         """Ask for the flag that one of these words is near to; "" where none is."""
-        return next(filter(None, map(self._hint, [word.partition("=")[0] for word in words])), "")
-
-    def _hint(self, word: str) -> str:
-        names = next((names for names in (_SOURCES, _TARGETS) if word in names), (word,))
-        own = self._option_string_actions
-        return did_you_mean(next((name for name in names if name in own), word), own)
+        known = self._option_string_actions
+        for word in (word.partition("=")[0] for word in words):
+            same = [flag for flags in _SAME_FLAGS if word in flags for flag in flags if flag in known]
+            if hint := did_you_mean([*same, word][0], known):
+                return hint
+        return ""
 
 
 def language(text: str) -> str:

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, settings
 
 # No test fails because a machine is slow or busy.
 settings.register_profile("whole", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("short", settings.get_profile("whole"), max_examples=10)
+settings.register_profile("inner", settings.get_profile("whole"), max_examples=10)  # for `make check`
+settings.register_profile("short", settings.get_profile("whole"), max_examples=25)  # for `make test`
 settings.load_profile("short")
 # Of torch, which most tests run on matrices too small to share. Threads of several test processes would wait for one
 # another's cores, spinning.

@@ -95,7 +95,7 @@ def _unit_tests(machine: Machine) -> bool:
     tests = [file.relative_to(ROOT) for file in (ROOT / UNIT_TESTS).rglob("test_*.py")]
     left_out = [f"--ignore={test}" for test in tests if _NEEDS_TORCH.search((ROOT / test).read_text(encoding="utf-8"))]
     left_out += [f"--deselect={UNIT_TESTS}/{test}" for test in _NOT_EMULATED]
-    options = ["-q", "-m", "not torch", "-p", "no:cacheprovider", *left_out]
+    options = ["-q", "-m", "not torch", "-p", "no:cacheprovider", "--hypothesis-profile=inner", *left_out]
     return subprocess.run(machine.command("neoverse-n1", "-m", "pytest", UNIT_TESTS, *options)).returncode == 0
 
 

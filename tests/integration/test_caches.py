@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bundle import Bundle, find_bundles
@@ -23,6 +23,7 @@ from service.segment import Segment
 from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.engine_harness import OpenBatch, Trace, decode_alone
+from tests.examples import ON_GRAPHS, ON_THREADS
 from tests.idle import wait_idle
 from tests.invariants import snapshot_of, violations
 from tests.synthetic import Synthetic
@@ -61,10 +62,9 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 
 
 texts = st.integers(0, TEXTS - 1)
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@patient
+@ON_GRAPHS
 @given(
     slots=st.integers(1, 6),
     room_bytes=st.sampled_from([10_000, 10_000_000]),
@@ -193,8 +193,7 @@ class Conversation:
         return self.metrics.total(f"{name}_total")
 
 
-# Threads never run twice alike, so a failure is reported as it was found.
-@settings(patient, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@ON_THREADS
 @given(
     slots=st.integers(1, 6),
     result_bytes=st.sampled_from([0, 1_500, 1_000_000]),

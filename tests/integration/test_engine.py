@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bundle import Bundle, find_bundles
@@ -30,6 +30,7 @@ from service.runtime.slots import DecoderStep
 from service.telemetry.metrics import Metrics
 from tests import synthetic, synthetic_model
 from tests.engine_harness import OpenBatch, Trace, decode_alone
+from tests.examples import ON_GRAPHS, ON_THREADS
 from tests.idle import wait_idle
 from tests.invariants import snapshot_of, violations
 from tests.synthetic import Synthetic
@@ -43,10 +44,6 @@ UNBOUNDED = 1_000_000
 LASTING = (FinishReason.EOS, FinishReason.LENGTH)
 BEGINS_WORD = frozenset(range(0, 40_000, 2))
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
-
-property_test = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# Threads never run twice alike, so a failure is reported as it was found.
-without_shrinking = settings(property_test, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 class Subject:
@@ -324,7 +321,7 @@ class Rehearsal:
         return self.metrics.total(name)
 
 
-@property_test
+@ON_GRAPHS
 @given(plan=plans)
 def test_a_batch_decodes_what_plain_pytorch_decodes_alone(exact_subject, in_pytorch, plan: Plan) -> None:
     plain = {"start_ids": (), "beam_size": 1, "prefix_ids": (), "sampling": None, "scored_ids": (), "terms": ()}
@@ -339,7 +336,7 @@ def test_a_batch_decodes_what_plain_pytorch_decodes_alone(exact_subject, in_pyto
             assert expected.agrees(segment.target_ids, len(segment.target_ids))
 
 
-@property_test
+@ON_GRAPHS
 @given(plan=plans)
 def test_a_batch_decodes_what_the_engine_decodes_alone(subject, plan: Plan) -> None:
     rehearsal = Rehearsal(subject, plan)
@@ -432,7 +429,7 @@ def poisoned(rehearsal: Rehearsal, after_tokens: dict[Decode, int | None]) -> It
         yield
 
 
-@property_test
+@ON_GRAPHS
 @given(plan=plans, poison=st.dictionaries(st.integers(0, 13), st.none() | st.integers(0, 4)))
 def test_a_poisonous_segment_fails_alone(subject, plan: Plan, poison: dict[int, int | None]) -> None:
     # Two tokens at least: one token alone is the source of what proves the engine sound.
@@ -539,7 +536,7 @@ class Conversation:
         self.mailbox.cancel(waiting)
 
 
-@without_shrinking
+@ON_THREADS
 @given(slots=st.integers(1, 8), callers=st.lists(callers, min_size=1, max_size=8))
 def test_running_threads_decode_what_the_engine_decodes_alone(subject, slots: int, callers: list[Caller]) -> None:
     conversation = Conversation(subject, slots)

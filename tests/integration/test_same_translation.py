@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -25,6 +25,7 @@ from service.runtime.slots import DecoderStep, SlotTable
 from service.telemetry.metrics import Metrics
 from tests import default_model, synthetic, synthetic_model
 from tests.engine_harness import look_up_or_encode
+from tests.examples import ON_GRAPHS, ON_THREADS
 
 STEPS = 20
 # Beyond the 32 slots of a server by default, and beyond every block of rows that a product is cut into.
@@ -51,10 +52,6 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         "norm": "post", "activation": "relu", "positions": "sinusoidal_halves", "decoder_cell": "ssru",
     },
 }  # fmt: skip
-
-property_test = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# Threads never run twice alike, so a failure is reported as it was found.
-without_shrinking = settings(property_test, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 class Trace(NamedTuple):
@@ -208,13 +205,13 @@ def play(subject: Subject, plan: Plan) -> None:
         table.compare_buffers()
 
 
-@property_test
+@ON_GRAPHS
 @given(plan=plans)
 def test_a_sentence_computes_the_same_in_any_company(subject: Subject, plan: Plan) -> None:
     play(subject, plan)
 
 
-@without_shrinking
+@ON_THREADS
 @given(one=plans, other=plans)
 def test_a_sentence_computes_the_same_on_two_threads(subject: Subject, one: Plan, other: Plan) -> None:
     with ThreadPoolExecutor(2) as pool:

@@ -304,5 +304,5 @@ class FairQueueMachine(RuleBasedStateMachine):
                 assert self.queue.load_of(client, priority) == Load(tokens, 3 * tokens)
 
 
-FairQueueMachine.TestCase.settings = settings(max_examples=min(60, settings().max_examples), stateful_step_count=30)
+FairQueueMachine.TestCase.settings = settings(stateful_step_count=30)
 TestFairQueueMachine = FairQueueMachine.TestCase

@@ -731,4 +731,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=min(60, settings().max_examples), stateful_step_count=40)
+TestMachine.settings = settings(stateful_step_count=40)

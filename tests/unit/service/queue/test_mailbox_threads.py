@@ -212,5 +212,5 @@ class MailboxMachine(RuleBasedStateMachine):
         assert not any(segment.finished for segment in [*self.waiting, *self.running])
 
 
-MailboxMachine.TestCase.settings = settings(max_examples=min(60, settings().max_examples), stateful_step_count=30)
+MailboxMachine.TestCase.settings = settings(stateful_step_count=30)
 TestMailboxMachine = MailboxMachine.TestCase

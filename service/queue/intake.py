@@ -227,8 +227,7 @@ class Intake:
     def _forget(self, shared: SharedDecode) -> None:
         """Let nobody join a decode any more, and hear nothing of it."""
         del self._shared[shared.decode]
-        if self._joinable.get(shared.key) is shared:
-            del self._joinable[shared.key]
+        self._joinable.pop(shared.key, None)  # none where identical segments are decoded each
 
 
 def _tell_end(segments: Sequence[Segment]) -> None:

@@ -88,6 +88,17 @@ def test_bulk_gets_its_share_and_no_more_while_both_wait(interactive: list[int],
         assert -BULK_SHARE * LONGEST <= owed <= BULK_SHARE * LONGEST
 
 
+def test_what_interactive_ones_get_is_owed_to_bulk_that_waits_and_to_no_other() -> None:
+    queue = filled(segments("b", *[10] * 100))
+    queue.take(50)
+    queue.push(segments("a", *[10] * 9, priority=BULK))
+    assert clients(queue.take(10)) == "b" * (BULK_SHARE - 1) + "a"
+    queue = filled(segments("a", 10, 10, priority=BULK), segments("b", *[10] * (BULK_SHARE - 1)))
+    queue.take(BULK_SHARE - 1)
+    queue.push(segments("c", 10))
+    assert clients(queue.take(1)) == "a", "it is still owed where nothing interactive waited meanwhile"
+
+
 @pytest.mark.parametrize(("limit", "taken"), [(1, 1), (4, 1), (7, 1), (8, 2), (14, 2), (15, 3), (99, 3), (None, 3)])
 def test_tokens_may_be_bounded_but_one_is_taken(limit: int | None, taken: int) -> None:
     queue = filled(segments("a", 4, 4, 7))
@@ -137,6 +148,13 @@ def test_strangers_are_taken_out_of_turn_and_pay_for_it() -> None:
     assert clients(queue.take(12)) == "aaacaaabaaab", "b has had its first turn"
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_strangers_are_found_behind_all_who_are_known(count: int) -> None:
+    queue = filled(segments("a", 10), segments("b", 10), segments("c", 10), segments("d", 10), segments("e", 10))
+    held = filled(segments("a", 10), segments("b", 10), segments("c", 10))
+    assert clients(queue.take_new(count, held)) == "de"[:count]
+
+
 def test_strangers_of_bulk_wait_while_anything_interactive_does() -> None:
     queue = filled(segments("a", 10), segments("b", 10, priority=BULK))
     held = filled(segments("a", 10))
@@ -164,6 +182,16 @@ def test_a_segment_is_hastened_where_the_turn_of_another_client_comes_sooner() -
     queue.push(segments("b", *[10] * 100))
     queue.promote(first, "b", INTERACTIVE)
     assert first.client == "a"
+
+
+def test_what_is_ahead_of_a_segment_is_what_arrived_before_it_and_still_waits() -> None:
+    crowd = segments("a", *[10] * 9)
+    queue = filled(segments("a", *[10] * 5), crowd, segments("b", 10, 10))
+    queue.take(3)
+    queue.remove(crowd[0])
+    for segment in (crowd[0], crowd[1], crowd[2]):
+        queue.promote(segment, "b", INTERACTIVE)
+    assert clients(crowd) == "aabaaaaaa"
 
 
 def test_a_segment_keeps_its_place_where_its_own_client_asks_again() -> None:

@@ -445,17 +445,28 @@ def test_who_joins_just_as_the_engine_gives_up_is_decoded_all_the_same(played: P
     played.submit(hasty)
     [decode] = played.take()
     played.step(decode)  # the engine has given up, the loop does not know yet
-
-    async def join() -> None:
-        played.intake.submit([patient, second])
-
-    played.loop.run_until_complete(join())
+    played.intake.submit([patient, second])
+    assert patient.decode is second.decode is decode
     played.settle()
     assert isinstance(hasty.decode.error, DeadlineExceededError)
     assert played.told[hasty] == [([], True)]
     played.finish_all()
     assert ended(played, patient, second)
     assert played.intake.unfinished == played.mailbox.unfinished == 0
+
+
+def test_a_decode_that_is_begun_again_may_be_joined(played: PlayedIntake) -> None:
+    hasty, patient, late = (played.segment(3, deadline_s=deadline_s) for deadline_s in (PASSED_S, LATER_S, None))
+    played.submit(hasty)
+    played.step(*played.take())
+    played.intake.submit([patient, late])
+    played.settle()
+    [again] = played.take()
+    third = played.segment(3)
+    played.submit(third)
+    assert patient.decode is late.decode is third.decode is again
+    played.finish_all()
+    assert ended(played, patient, late, third)
 
 
 def test_and_is_refused_where_the_mailbox_has_closed_meanwhile(played: PlayedIntake) -> None:

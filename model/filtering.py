@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from typing import Final
 
+from dragoman.clock import TWELVE_HOURS
+
 MOST_LENGTH_RATIO: Final = 2.2
 # Added to both lengths: short texts differ by more.
 _LENGTH_OFFSET: Final = 8
@@ -13,8 +15,6 @@ _LEAST_CHARACTERS: Final = 12
 # Smaller numbers may be words on the other side.
 _LARGEST_WORD: Final = 12
 _NUMBER: Final = re.compile(r"\d+")
-# 2 pm is 14 Uhr in German.
-_TWELVE_HOURS: Final = re.compile(r"\d ?[ap]\.?m\b", re.IGNORECASE)
 
 
 def fault(source: str, target: str) -> str | None:
@@ -22,7 +22,8 @@ def fault(source: str, target: str) -> str | None:
     shorter, longer = sorted((len(source) + _LENGTH_OFFSET, len(target) + _LENGTH_OFFSET))
     if longer > MOST_LENGTH_RATIO * shorter:
         return "length ratio"
-    if _numbers(source) != _numbers(target) and not any(map(_TWELVE_HOURS.search, (source, target))):
+    # 2 pm is 14 Uhr in German.
+    if _numbers(source) != _numbers(target) and not any(map(TWELVE_HOURS.search, (source, target))):
         return "numbers"
     if any(len(side) >= _LEAST_CHARACTERS and _share_of_letters(side) < LEAST_LETTERS for side in (source, target)):
         return "letters"

@@ -7,6 +7,7 @@ from typing import Final, get_args
 from model.augmentation import copying, invention, spelling
 from model.augmentation.kinds import Kind
 from model.augmentation.spelling import Pair
+from model.augmentation.times import times
 
 _SENTENCE_ENDS: Final = (".", "!", "?", "…")
 _MOST_WORDS: Final = 22  # of a source that others are joined to
@@ -53,6 +54,8 @@ def _changed(kind: Kind, pair: Pair, random: Random, other: Callable[[], Pair]) 
             return spelling.caps(pair)
         case "emoji":
             return _with_emoji(pair, invention.emoji(random))
+        case "times":
+            return times(pair, random)
         case "names":
             return copying.names(pair, random)
         case "copies":

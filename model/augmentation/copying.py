@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
+from dragoman.clock import TWELVE_HOURS
 from model.augmentation import invention
 from model.augmentation.spelling import Pair
 from model.stand_ins import MOST, STAND_INS
@@ -67,7 +68,7 @@ def _put(pair: Pair, places: Sequence[_Place], new: Callable[[str, Random], str]
     """Put things into both sides; `new` gives the next one, in place of a word or of ""."""
     source, target = pair
     things = [random.choice(place.forms).format(new(source[slice(*place.source)], random)) for place in places]
-    return _edited(source, [place.source for place in places], things), _edited(
+    return edited(source, [place.source for place in places], things), edited(
         target, [place.target for place in places], things
     )
 
@@ -77,10 +78,15 @@ def _shared(source: str, target: str) -> list[_Place]:
     found = [list(_WORD.finditer(side)) for side in (source, target)]
     counts = [Counter(word[1] for word in words) for words in found]
     spans = {word[1]: word.span(1) for word in found[1]}
+    # Of a time with a.m. or p.m., the other side may have another hour, or the same by chance.
+    times = [{time.start() for time in TWELVE_HOURS.finditer(side)} for side in (source, target)]
     return [
         _Place(word.span(1), spans[word[1]], ("{}",))
         for word in found[0]
-        if counts[0][word[1]] == counts[1][word[1]] == 1 and _is_name(word[1], is_first=word.start() == 0)
+        if counts[0][word[1]] == counts[1][word[1]] == 1
+        and _is_name(word[1], is_first=word.start() == 0)
+        and word.start(1) not in times[0]
+        and spans[word[1]][0] not in times[1]
     ]
 
 
@@ -105,8 +111,8 @@ def _at(source: int, target: int, forms: tuple[str, ...]) -> _Place:
     return _Place((source, source), (target, target), forms)
 
 
-def _edited(text: str, places: Sequence[tuple[int, int]], things: Sequence[str]) -> str:
-    """Write things in their places; those of one place in the order given."""
+def edited(text: str, places: Sequence[tuple[int, int]], things: Sequence[str]) -> str:
+    """Write things in place of characters [start, stop) of a text; those of one place in the order given."""
     for (start, stop), thing in sorted(zip(places, things, strict=True), key=lambda edit: edit[0], reverse=True):
         text = text[:start] + thing + text[stop:]
     return text

@@ -13,6 +13,7 @@ from itertools import pairwise
 from math import log
 from typing import Final, NamedTuple
 
+from dragoman.clock import TWELVE_HOURS, hour_of
 from dragoman.scripts import UNSPACED
 from plugins.terms import placeholders
 from service.text.text_quality import without
@@ -35,8 +36,15 @@ _SMALL_NUMBERS: Final[Mapping[str, Sequence[Sequence[str]]]] = {
 _MOST_SMALL: Final = 12
 _CAPITALISED_NOUNS: Final = ("de", "lb")  # languages in which a capital says nothing of a name
 
+# Words that stand for p.m. or a.m. where a translation has the hour as the source has it: "6 Uhr abends".
+_HALVES_OF_DAY: Final = {
+    "de": re.compile("abend|mittag|morgen|nacht|nächt|früh", re.IGNORECASE),
+    "en": re.compile("evening|noon|morning|night", re.IGNORECASE),
+}
+
 # Groups of three digits with blanks between; or digits with other signs between them.
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,'’]\d+)*")
+_GERMAN_TIME: Final = re.compile(r"\b(\d{1,2})\.([0-5]\d)(?= Uhr\b)")  # 18.45 Uhr, no fraction
 _SEPARATOR: Final = re.compile(r"\D")
 # Letters and digits in one word, such as x86_64 or v2.1 ...
 _CODE: Final = re.compile(r"\b(?=\w*\d)(?=\w*[^\W\d_])\w+(?:[.-]\w+)*")
@@ -108,6 +116,10 @@ def count(
     """
     kept, plain = _apart(source)
     _, plain_translation = _apart(translation)
+    plain, plain_translation = (
+        _with_24_hours(plain, plain_translation, target_language),
+        _with_24_hours(plain_translation, plain, source_language),
+    )
     folded = plain_translation.casefold()
     codes = Counter(_codes(plain))
     numbers, translated = _numbers(_CODE.sub(_measure, plain)), _numbers(plain_translation)
@@ -134,6 +146,22 @@ def _apart(text: str) -> tuple[list[str], str]:
     return [text[start:stop] for start, stop in spans], without(text, spans, " ")
 
 
+def _with_24_hours(text: str, other: str, language: str) -> str:
+    """Write 6 p.m. as 18, unless the other text, in this language, may well have it as 6."""
+    if not TWELVE_HOURS.search(text):
+        return text
+    others = _numbers(TWELVE_HOURS.sub(_in_24_hours, other))
+    halves = _HALVES_OF_DAY.get(language.partition("-")[0].lower())
+    is_other_known = halves is not None and not halves.search(other)
+    return TWELVE_HOURS.sub(
+        lambda time: _in_24_hours(time) if is_other_known or str(hour_of(time)) in others else time[0], text
+    )
+
+
+def _in_24_hours(time: re.Match[str]) -> str:
+    return f"{hour_of(time)}{':' if time['minute'] else ''}{time['minute'] or ''};"
+
+
 def _codes(text: str) -> list[str]:
     return [found.group().casefold() for found in _CODE.finditer(text) if not _MEASURE.fullmatch(found.group())]
 
@@ -150,7 +178,7 @@ def _numbers(text: str) -> Counter[str]:
     several. Zeros in front count in three digits and more, as of a phone or an account: a time may have one or none.
     """
     numbers = Counter[str]()
-    for found in _NUMBER.finditer(text):
+    for found in _NUMBER.finditer(_GERMAN_TIME.sub(r"\1:\2", text)):
         first, *groups = _SEPARATOR.split(found.group())
         is_one = len(groups) < 2 or all(len(group) == 3 for group in groups[:-1])
         for digits in map(_ascii, ["".join([first, *groups])] if is_one else [first, *groups]):

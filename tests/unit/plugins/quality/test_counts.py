@@ -25,6 +25,11 @@ def lost(field: str, source: str, translation: str, languages: str = "en de") ->
         ("Version 2.10.1 is out.", "Die Version 2.10.1 ist da."),
         ("On 03/05/2026 at 06:00.", "Am 3.5.2026 um 6:00 Uhr."),
         ("The year ٢٠٢٦", "Das Jahr 2026"),
+        ("At 6:45 p.m., not at 7 a.m.", "Um 18:45 Uhr, nicht um 7 Uhr."),
+        ("At 7 o'clock. It ended at 6 PM. 300 came.", "Um 7 Uhr. Um 18 Uhr war Schluss. 300 kamen."),
+        ("The show at 12:30am", "Die Vorstellung um 0.30 Uhr"),
+        ("The label says 4:00 PM.", "Auf dem Schild steht 4:00 PM."),
+        ("We met at 4 p.m. in Rome.", "Wir trafen uns um 4 Uhr nachmittags in Rom."),
     ],
 )
 def test_a_number_may_be_written_in_another_way(source: str, translation: str) -> None:
@@ -44,6 +49,9 @@ def test_a_number_may_be_written_in_another_way(source: str, translation: str) -
         ("To DE02 1203 0000 0000 2020 51.", "An DE02 1203 0000 000 2020 51.", (1, 1)),
         ("Call 0171 2345678.", "Ruf 171 2345678 an.", (1, 1)),
         ("20 30 40 50 60", "", (3, 0)),
+        ("At 6:45 p.m.", "Um 14:45 Uhr.", (1, 1)),
+        ("At 2:15 p.m.", "Um 2:15 Uhr.", (1, 1)),
+        ("At 12:05 AM", "Um 12:05 Uhr", (1, 1)),
     ],
 )
 def test_a_lost_number_counts(source: str, translation: str, expected: tuple[int, int]) -> None:
@@ -55,6 +63,12 @@ def test_a_small_number_counts_only_where_its_word_is_known() -> None:
     assert lost("numbers_lost", "I have 3 cats.", "Mam koty.", "en pl") == 0
     assert lost("numbers_lost", "I have 33 cats.", "Mam koty.", "en pl") == 1
     assert lost("numbers_added", "Mam trzy koty.", "I have 3 cats.", "pl en") == 0
+
+
+@pytest.mark.parametrize("translation", ["à 18 h 45", "à 6 h 45 du soir"])
+def test_a_time_may_have_12_hours_where_words_for_halves_of_the_day_are_not_known(translation: str) -> None:
+    assert count("at 6:45 p.m.", translation, "en", "fr")[:2] == (0, 0)
+    assert count(translation, "at 6:45 p.m.", "fr", "en")[:2] == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,72 @@
+"""Times of twelve hours beside times of twenty-four: which hour is which has to be learned for each."""
+
+import re
+from collections.abc import Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+from dragoman.clock import TWELVE_HOURS, hour_of
+from model.augmentation.copying import edited
+from model.augmentation.spelling import Pair
+
+_TWENTY_FOUR_HOURS: Final = re.compile(
+    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-3])(?:[:.](?P<minute>[0-5]\d))?(?![\d%]|[:.,]\d)"
+)
+# Before a time: another one of the same half of the day, "between 7 and" 9 p.m.
+_FROM: Final = re.compile(r"\d ?(?:[-–—]|and|to|or|until) ?$")
+_NOON: Final = 12
+_HALVES: Final = ((" a.m.", " p.m."), (" a.m.", " p.m."), (" am", " pm"), ("am", "pm"), (" AM", " PM"))
+_WITH_MINUTES: Final = 0.6  # of the new times
+
+
+class _Time(NamedTuple):
+    """Of one time in both sides: characters [start, stop) of each."""
+
+    twelve: tuple[int, int]
+    twenty_four: tuple[int, int]
+
+
+def times(pair: Pair, random: Random) -> Pair:
+    """Put other times in place of those that one side writes with a.m. or p.m., and the other with 24 hours.
+
+    A pair keeps its times unless each of them is found in both sides.
+    """
+    for side in (0, 1):
+        if found := _found(pair[side], pair[1 - side]):
+            twelve, twenty_four = _changed(pair[side], pair[1 - side], found, random)
+            return (twelve, twenty_four) if side == 0 else (twenty_four, twelve)
+    return pair
+
+
+def _found(twelve: str, twenty_four: str) -> list[_Time]:
+    """Find the times of both sides; none if one stands in one side only, or twice, or has no half of its own."""
+    there = [(_clock(time), time.span()) for time in _TWENTY_FOUR_HOURS.finditer(twenty_four)]
+    found = []
+    for time in TWELVE_HOURS.finditer(twelve):
+        same = [span for clock, span in there if clock == (hour_of(time), int(time["minute"] or 0))]
+        if len(same) != 1 or _FROM.search(twelve, 0, time.start()):
+            return []
+        found.append(_Time(time.span(), same[0]))
+    return found if len({time.twenty_four for time in found}) == len(found) else []
+
+
+def _clock(time: re.Match[str]) -> tuple[int, int]:
+    return int(time["hour"]), int(time["minute"] or 0)
+
+
+def _changed(twelve: str, twenty_four: str, found: Sequence[_Time], random: Random) -> Pair:
+    """Write other times in one way on each side."""
+    halves = random.choice(_HALVES)
+    new_twelve, new_twenty_four = [], []
+    for time in found:
+        hour, minute = random.randint(1, 23), random.randrange(0, 60, random.choice((1, 5, 15)))
+        minutes = f"{minute:02d}" if random.random() < _WITH_MINUTES else ""
+        behind = twelve[time.twelve[1] :]
+        is_end = behind[:2].strip().isupper() or (not behind and twenty_four.endswith("."))
+        half = halves[hour >= _NOON]
+        stop = "." if is_end and not half.endswith(".") else ""
+        new_twelve.append(f"{(hour - 1) % _NOON + 1}{minutes and ':' + minutes}{half}{stop}")
+        new_twenty_four.append(f"{hour}{minutes and ':' + minutes}")
+    return edited(twelve, [time.twelve for time in found], new_twelve), edited(
+        twenty_four, [time.twenty_four for time in found], new_twenty_four
+    )

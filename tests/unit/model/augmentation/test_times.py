@@ -1,0 +1,62 @@
+"""Times of twelve and of twenty-four hours: others on both sides, and the same."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.clock import TWELVE_HOURS, hour_of
+from model.augmentation.times import times
+
+
+@given(
+    hour=st.integers(0, 23), minute=st.none() | st.integers(0, 59), is_german_first=st.booleans(), seed=st.integers()
+)
+def test_both_sides_have_the_same_other_time(hour: int, minute: int | None, is_german_first: bool, seed: int) -> None:
+    minutes = "" if minute is None else f":{minute:02d}"
+    english = f"See you at {(hour - 1) % 12 + 1}{minutes} {'ap'[hour >= 12]}.m."
+    german = f"Bis {hour}{minutes} Uhr."
+    if is_german_first:
+        german, english = times((german, english), Random(seed))
+    else:
+        english, german = times((english, german), Random(seed))
+    time = TWELVE_HOURS.search(english)
+    assert time
+    new = time["minute"] or ""
+    assert german == f"Bis {hour_of(time)}{new and ':' + new} Uhr."
+    assert english == f"See you at {time[0]}"
+    assert english.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("english", "german"),
+    [
+        ("At 4 p.m.", "Um 4 Uhr nachmittags."),
+        ("At 6 p.m.", "Um 18 Uhr im Zimmer 18."),
+        ("Between 2 and 4 p.m.", "Zwischen 14 und 16 Uhr."),
+        ("At 4 p.m. and at 5 p.m.", "Um 16 Uhr und um fünf."),
+        ("At 4 p.m. and at 4 p.m.", "Um 16 Uhr."),
+        ("At 16:00", "Um 16 Uhr"),
+        ("At 5 at the station", "Um 5 am Bahnhof"),
+    ],
+)
+def test_a_pair_without_the_same_times_stays(english: str, german: str) -> None:
+    assert times((english, german), Random(0)) == (english, german)
+    assert times((german, english), Random(0)) == (german, english)
+
+
+def test_each_of_several_times_changes_and_no_other_number() -> None:
+    drawn = [
+        times(("Ward 9: 8 a.m. to 5:30 pm. Call 16.", "Station 9: 8 bis 17:30 Uhr. Ruf 16."), Random(n))
+        for n in range(50)
+    ]
+    for english, german in drawn:
+        clock = [
+            f"{hour_of(time)}{':' if time['minute'] else ''}{time['minute'] or ''}"
+            for time in TWELVE_HOURS.finditer(english)
+        ]
+        assert german == f"Station 9: {clock[0]} bis {clock[1]} Uhr. Ruf 16."
+        assert english.startswith("Ward 9: ")
+        assert english.endswith(". Call 16.")
+    assert len({german for _, german in drawn}) > 40

@@ -22,8 +22,8 @@ from service.text.text_quality import without
 _SMALL_NUMBERS: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     language: [tuple(forms.split("|")) for forms in row.split()]
     for language, row in {
-        "de": "null ein|erst zwei|zwo drei|dritt vier fünf sechs sieb acht neun zehn elf zwölf",
-        "en": "zero one|first two|second three|third four five|fifth six seven eight nin ten eleven twel",
+        "de": "null|mitternacht ein|erst zwei|zwo drei|dritt vier fünf sechs sieb acht neun zehn elf zwölf|mittag",
+        "en": "zero|midnight one|first two|second three|third four five|fifth six seven eight nin ten eleven twel|noon",
         "es": "cero un|prim dos|segund tres|tercer cuatr|cuart cinco|quint seis|sext siete|séptim ocho|octav "
         "nuev|nov diez|décim once doce",
         "fr": "zéro un|prem deux trois quatr cinq six sept huit neuf|neuv dix onz douz",
@@ -44,7 +44,8 @@ _HALVES_OF_DAY: Final = {
 
 # Groups of three digits with blanks between; or digits with other signs between them.
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,'’]\d+)*")
-_GERMAN_TIME: Final = re.compile(r"\b(\d{1,2})\.([0-5]\d)(?= Uhr\b)")  # 18.45 Uhr, no fraction
+# 18.45 Uhr and 9.30 bis 18.45 Uhr: no fractions.
+_GERMAN_TIME: Final = re.compile(r"\b(\d{1,2})\.([0-5]\d)(?=(?: (?:bis|und) [\d.:]{1,5})? Uhr\b)")
 _SEPARATOR: Final = re.compile(r"\D")
 # Letters and digits in one word, such as x86_64 or v2.1 ...
 _CODE: Final = re.compile(r"\b(?=\w*\d)(?=\w*[^\W\d_])\w+(?:[.-]\w+)*")
@@ -54,6 +55,7 @@ _WORD: Final = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+")
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f]")
 _BEGINS_SENTENCE: Final = re.compile(r"[.!?…:;\"“”„»«(\n]")  # between two words
+_NOON: Final = 12
 _TIME_DIGITS: Final = 2  # of an hour, a day or a month, which may have a zero in front
 _STEM: Final = 4  # letters by which a name is known again: Australia, Australien
 _UNSPACED_WIDTH: Final = 3  # letters for which a character of a script without blanks stands
@@ -125,6 +127,10 @@ def count(
     numbers, translated = _numbers(_CODE.sub(_measure, plain)), _numbers(plain_translation)
     lost = numbers - translated - _written(numbers, folded, target_language)
     added = translated - _numbers(plain) - _written(translated, plain.casefold(), source_language)
+    if TWELVE_HOURS.search(source):
+        _share_halves(lost, added)
+    if TWELVE_HOURS.search(translation):
+        _share_halves(added, lost)
     length = log((_width(translation) + _LENGTH_ROOM) / (_width(source) + _LENGTH_ROOM))
     return Counted(
         numbers_lost=min(_MOST, lost.total()),
@@ -156,6 +162,15 @@ def _with_24_hours(text: str, other: str, language: str) -> str:
     return TWELVE_HOURS.sub(
         lambda time: _in_24_hours(time) if is_other_known or str(hour_of(time)) in others else time[0], text
     )
+
+
+def _share_halves(hours: Counter[str], others: Counter[str]) -> None:
+    """Leave hours out that share the p.m. of another, as 2 does in "2 to 4 p.m.", and are 12 more in the other text."""
+    for hour in [number for number in hours if 0 < int(number) < _NOON]:
+        later = str(int(hour) + _NOON)
+        shared = min(hours[hour], others[later])
+        hours[hour] -= shared
+        others[later] -= shared
 
 
 def _in_24_hours(time: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ Most of them come with dragoman-server, which need not be installed. Its plugins
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -111,6 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader left, as `head` does; else the interpreter would meet the same pipe when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
+    if arguments is None:
+        gc.freeze()  # the process ends now: nothing is gained by collections that walk through all that it has
     return code
 
 

@@ -1,6 +1,7 @@
 """The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -40,6 +41,8 @@ from service.telemetry.metrics import Metrics
 from service.worker import Worker
 
 _ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call goes on
+# Objects, ten times Python's number, with which collections took 2.3 % of the time under load, and up to 88 ms.
+_COLLECT_AFTER: Final = 7_000
 
 _log = structlog.get_logger()
 
@@ -62,6 +65,9 @@ def serve(settings: Settings, load: Load = load, worker: Worker | None = None) -
     metrics = Metrics()
     with _tracer(settings) as tracer, logs.running(settings.log_format, metrics) as log:
         allocator.share_one_heap()
+        # What was imported stays: no collection walks through it while calls wait.
+        gc.freeze()
+        gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
         access_log = AccessLog(metrics, log, settings.log_requests, tracer)
         return asyncio.run(_run(settings, load, worker, metrics, access_log))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import prometheus_client
 import structlog
+import uvloop
 
 from dragoman.address import Address
 from dragoman.errors import DrainingError
@@ -70,7 +71,7 @@ def serve(settings: Settings, load: Load = load, worker: Worker | None = None) -
         gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
         access_log = AccessLog(metrics, log, settings.log_requests, tracer)
-        return asyncio.run(_run(settings, load, worker, metrics, access_log))
+        return uvloop.run(_run(settings, load, worker, metrics, access_log))
 
 
 async def _run(settings: Settings, load: Load, worker: Worker | None, metrics: Metrics, access_log: AccessLog) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import select
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -54,7 +55,8 @@ def show_sum(
     server.socket = listening
     Thread(target=server.serve_forever, daemon=True).start()
     tell_serving()
-    os.read(supervisor, 1)
+    # The event loops of the servers have made it one that does not block.
+    select.select([supervisor], [], [])
     return EXIT_OK
 
 

@@ -5,16 +5,13 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final, NamedTuple
 
-from dragoman.clock import TWELVE_HOURS, hour_of
+from dragoman.clock import NOON, TWELVE_HOURS, in_24_hours
 from model.augmentation.copying import edited
 from model.augmentation.spelling import Pair
 
-_TWENTY_FOUR_HOURS: Final = re.compile(
-    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-3])(?:[:.](?P<minute>[0-5]\d))?(?![\d%]|[:.,]\d)"
-)
+_TWENTY_FOUR_HOURS: Final = re.compile(r"(?<![\d:.,])0?(?P<hour>1?\d|2[0-3])(?P<minutes>[:.][0-5]\d)?(?![\d%]|[:.,]\d)")
 # Before a time: another one of the same half of the day, "between 7 and" 9 p.m.
 _FROM: Final = re.compile(r"\d ?(?:[-–—]|and|to|or|until) ?$")
-_NOON: Final = 12
 _HALVES: Final = ((" a.m.", " p.m."), (" a.m.", " p.m."), (" am", " pm"), ("am", "pm"), (" AM", " PM"))
 _WITH_MINUTES: Final = 0.6  # of the new times
 
@@ -40,18 +37,22 @@ def times(pair: Pair, random: Random) -> Pair:
 
 def _found(twelve: str, twenty_four: str) -> list[_Time]:
     """Find the times of both sides; none if one stands in one side only, or twice, or has no half of its own."""
-    there = [(_clock(time), time.span()) for time in _TWENTY_FOUR_HOURS.finditer(twenty_four)]
+    there = [
+        (_whole(time["hour"] + (time["minutes"] or "").replace(".", ":")), time.span())
+        for time in _TWENTY_FOUR_HOURS.finditer(twenty_four)
+    ]
     found = []
     for time in TWELVE_HOURS.finditer(twelve):
-        same = [span for clock, span in there if clock == (hour_of(time), int(time["minute"] or 0))]
+        same = [span for clock, span in there if clock == _whole(in_24_hours(time))]
         if len(same) != 1 or _FROM.search(twelve, 0, time.start()):
             return []
         found.append(_Time(time.span(), same[0]))
     return found if len({time.twenty_four for time in found}) == len(found) else []
 
 
-def _clock(time: re.Match[str]) -> tuple[int, int]:
-    return int(time["hour"]), int(time["minute"] or 0)
+def _whole(clock: str) -> str:
+    """Write 18:00 as 18."""
+    return clock.removesuffix(":00")
 
 
 def _changed(twelve: str, twenty_four: str, found: Sequence[_Time], random: Random) -> Pair:
@@ -63,9 +64,9 @@ def _changed(twelve: str, twenty_four: str, found: Sequence[_Time], random: Rand
         minutes = f"{minute:02d}" if random.random() < _WITH_MINUTES else ""
         behind = twelve[time.twelve[1] :]
         is_end = behind[:2].strip().isupper() or (not behind and twenty_four.endswith("."))
-        half = halves[hour >= _NOON]
+        half = halves[hour >= NOON]
         stop = "." if is_end and not half.endswith(".") else ""
-        new_twelve.append(f"{(hour - 1) % _NOON + 1}{minutes and ':' + minutes}{half}{stop}")
+        new_twelve.append(f"{(hour - 1) % NOON + 1}{minutes and ':' + minutes}{half}{stop}")
         new_twenty_four.append(f"{hour}{minutes and ':' + minutes}")
     return edited(twelve, [time.twelve for time in found], new_twelve), edited(
         twenty_four, [time.twenty_four for time in found], new_twenty_four

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import log
 from typing import Final, NamedTuple
 
-from dragoman.clock import TWELVE_HOURS, hour_of
+from dragoman.clock import NOON, TWELVE_HOURS, in_24_hours
 from dragoman.scripts import UNSPACED
 from plugins.terms import placeholders
 from service.text.text_quality import without
@@ -36,10 +36,10 @@ _SMALL_NUMBERS: Final[Mapping[str, Sequence[Sequence[str]]]] = {
 _MOST_SMALL: Final = 12
 _CAPITALISED_NOUNS: Final = ("de", "lb")  # languages in which a capital says nothing of a name
 
-# Words that stand for p.m. or a.m. where a translation has the hour as the source has it: "6 Uhr abends".
+# Words that stand for p.m. where a translation has the hour as the source has it: "6 Uhr abends".
 _HALVES_OF_DAY: Final = {
-    "de": re.compile("abend|mittag|morgen|nacht|nächt|früh", re.IGNORECASE),
-    "en": re.compile("evening|noon|morning|night", re.IGNORECASE),
+    "de": re.compile("abend|mittag|nacht|nächt", re.IGNORECASE),
+    "en": re.compile("evening|noon|night", re.IGNORECASE),
 }
 
 # Groups of three digits with blanks between; or digits with other signs between them.
@@ -55,7 +55,6 @@ _WORD: Final = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+")
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f]")
 _BEGINS_SENTENCE: Final = re.compile(r"[.!?…:;\"“”„»«(\n]")  # between two words
-_NOON: Final = 12
 _TIME_DIGITS: Final = 2  # of an hour, a day or a month, which may have a zero in front
 _STEM: Final = 4  # letters by which a name is known again: Australia, Australien
 _UNSPACED_WIDTH: Final = 3  # letters for which a character of a script without blanks stands
@@ -156,25 +155,24 @@ def _with_24_hours(text: str, other: str, language: str) -> str:
     """Write 6 p.m. as 18, unless the other text, in this language, may well have it as 6."""
     if not TWELVE_HOURS.search(text):
         return text
-    others = _numbers(TWELVE_HOURS.sub(_in_24_hours, other))
+    others = _numbers(TWELVE_HOURS.sub(lambda time: f"{in_24_hours(time)};", other))
     halves = _HALVES_OF_DAY.get(language.partition("-")[0].lower())
     is_other_known = halves is not None and not halves.search(other)
-    return TWELVE_HOURS.sub(
-        lambda time: _in_24_hours(time) if is_other_known or str(hour_of(time)) in others else time[0], text
-    )
+
+    def written(time: re.Match[str]) -> str:
+        clock = in_24_hours(time)
+        is_known = is_other_known or clock.partition(":")[0] in others
+        return f"{clock};" if is_known else time[0]  # a mark behind, or the next number would be its thousands
+
+    return TWELVE_HOURS.sub(written, text)
 
 
 def _share_halves(hours: Counter[str], others: Counter[str]) -> None:
     """Leave hours out that share the p.m. of another, as 2 does in "2 to 4 p.m.", and are 12 more in the other text."""
-    for hour in [number for number in hours if 0 < int(number) < _NOON]:
-        later = str(int(hour) + _NOON)
-        shared = min(hours[hour], others[later])
-        hours[hour] -= shared
-        others[later] -= shared
-
-
-def _in_24_hours(time: re.Match[str]) -> str:
-    return f"{hour_of(time)}{':' if time['minute'] else ''}{time['minute'] or ''};"
+    for hour in range(1, NOON):
+        shared = min(hours[str(hour)], others[str(hour + NOON)])
+        hours[str(hour)] -= shared
+        others[str(hour + NOON)] -= shared
 
 
 def _codes(text: str) -> list[str]:

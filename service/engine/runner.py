@@ -62,7 +62,7 @@ class Runner:
         self.run_size = encoder.run_size
         self.slots = slots
         self.table, self._step = decoder.new_step(manifest, slots)
-        self.scheduler = Scheduler(slots, manifest.eos_id, self.note_failure)
+        self.scheduler = Scheduler(slots, manifest.eos_id, _note_failure)
         self._probe = Decode([manifest.eos_id], 1)  # the shortest source there is: if it fails, everything does
         self._on_failure = on_failure
 
@@ -106,7 +106,7 @@ class Runner:
             self.fill(len(self.scheduler.active), decode, memory)
             self.scheduler.admit(decode)
         except Exception as error:
-            self.note_failure(error)
+            _note_failure(error)
             decode.fail_alone(time.monotonic())
 
     def step(self, watch: Watch | None = None) -> Step:
@@ -189,10 +189,6 @@ class Runner:
                 case Move():
                     self.table.move(*edit)
 
-    def note_failure(self, error: Exception) -> None:
-        """Log an error that ends one segment: its class and where, since what it says may hold a caller's data."""
-        _log.error("a segment failed", error=type(error).__name__, at=_where(error))
-
     def _run_in_halves(self, slots: int, error: Exception) -> list[int | None]:
         """Decode one token of each of the first slots, after a run over all of them has failed."""
         ids: list[int | None] = [None] * slots
@@ -245,6 +241,14 @@ def encode(decodes: Sequence[Decode], run: Encode, size: RunSize) -> Iterator[tu
                 decode.fail_alone(time.monotonic())
             else:
                 yield decode, memory
+
+
+def _note_failure(error: Exception) -> None:
+    """Log an error that ends one segment: its class and where, since what it says may hold a caller's data.
+
+    No method: the scheduler keeps it, and would keep the slots of a runner that nobody else has any more.
+    """
+    _log.error("a segment failed", error=type(error).__name__, at=_where(error))
 
 
 def _where(error: Exception) -> str:

@@ -1,7 +1,6 @@
 """The C library's allocator, as a server of several threads wants it."""
 
 import ctypes
-import gc
 from contextlib import suppress
 from typing import Final
 
@@ -22,6 +21,5 @@ def share_one_heap() -> None:
 
 def give_back() -> None:
     """Hand what is free on all heaps to the system; takes milliseconds. A model that has gone leaves much behind."""
-    gc.collect()  # parts of it refer to each other, and collections are rare
     with suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.clock import TWELVE_HOURS, hour_of
+from dragoman.clock import TWELVE_HOURS, in_24_hours
 from model.augmentation.times import times
 
 
@@ -23,8 +23,7 @@ def test_both_sides_have_the_same_other_time(hour: int, minute: int | None, is_g
         english, german = times((english, german), Random(seed))
     time = TWELVE_HOURS.search(english)
     assert time
-    new = time["minute"] or ""
-    assert german == f"Bis {hour_of(time)}{new and ':' + new} Uhr."
+    assert german == f"Bis {in_24_hours(time)} Uhr."
     assert english == f"See you at {time[0]}"
     assert english.endswith(".")
 
@@ -52,10 +51,7 @@ def test_each_of_several_times_changes_and_no_other_number() -> None:
         for n in range(50)
     ]
     for english, german in drawn:
-        clock = [
-            f"{hour_of(time)}{':' if time['minute'] else ''}{time['minute'] or ''}"
-            for time in TWELVE_HOURS.finditer(english)
-        ]
+        clock = [in_24_hours(time) for time in TWELVE_HOURS.finditer(english)]
         assert german == f"Station 9: {clock[0]} bis {clock[1]} Uhr. Ruf 16."
         assert english.startswith("Ward 9: ")
         assert english.endswith(". Call 16.")

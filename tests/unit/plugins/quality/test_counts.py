@@ -31,6 +31,7 @@ def lost(field: str, source: str, translation: str, languages: str = "en de") ->
         ("From 2 to 4:15 p.m., then at 6.", "Von 14 bis 16:15 Uhr, dann um 18 Uhr."),
         ("Closed from noon to 2 p.m.", "Von 12 bis 14 Uhr geschlossen."),
         ("From 6:30 to 10 a.m.", "Von 6.30 bis 10 Uhr"),
+        ("Since 2:49:50 PM", "Seit 14:49:50 Uhr"),
         ("The label says 4:00 PM.", "Auf dem Schild steht 4:00 PM."),
         ("We met at 4 p.m. in Rome.", "Wir trafen uns um 4 Uhr nachmittags in Rom."),
     ],
@@ -56,6 +57,8 @@ def test_a_number_may_be_written_in_another_way(source: str, translation: str) -
         ("20 30 40 50 60", "", (3, 0)),
         ("At 6:45 p.m.", "Um 14:45 Uhr.", (1, 1)),
         ("At 2:15 p.m.", "Um 2:15 Uhr.", (1, 1)),
+        ("Tomorrow at 4 p.m.", "Morgen um 4 Uhr.", (1, 1)),
+        ("At 4 p.m. " + "1" * 5_000, "Um 16 Uhr", (1, 0)),
         ("At 12:05 AM", "Um 12:05 Uhr", (1, 1)),
     ],
 )

@@ -1,5 +1,7 @@
 """The graphs over the slots of one thread, on the synthetic model."""
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -61,6 +63,19 @@ def test_the_chosen_ids_are_those_of_the_greatest_logits(make: Callable[[int], R
     admit(runner, SOURCES)
     ids = runner.run(3)
     assert [int(np.argmax(runner.table.logits_of(slot))) for slot in range(3)] == ids
+
+
+def test_the_memory_of_a_runner_is_free_when_nobody_has_it_any_more(make: Callable[[int], Runner]) -> None:
+    runner = make(3)
+    admit(runner, SOURCES)
+    runner.run(3)
+    kept = weakref.ref(runner)
+    gc.disable()  # collections are rare in a server
+    try:
+        del runner
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_a_source_on_which_the_encoder_fails_has_no_memory_and_the_failure_is_told(

@@ -8,6 +8,8 @@ from dragoman.errors import InvalidRequestError
 
 # A function from settings and metrics to a `service.security.access.Access`.
 ACCESS: Final = "dragoman.access"
+# A function that makes a `service.terms.Terms` without any.
+KEPT: Final = "dragoman.kept"
 # A function from attention and two `service.text.alignment.Side` to an `Alignment`.
 ALIGNMENTS: Final = "dragoman.alignments"
 # A function from a count to a `service.text.alternatives.Alternatives`.

@@ -72,6 +72,9 @@ class TermPlanner(Protocol):
 class Terms(Protocol):
     """What a call wants to have a given translation."""
 
+    def keeping(self, find: Callable[[str], Iterable[Span]]) -> "Terms":
+        """Give these, and places that `find` finds in a text, which stay as they are."""
+
     def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:
         """Make what plans the segments of a text.
 

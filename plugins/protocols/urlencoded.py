@@ -30,11 +30,10 @@ def read(body: bytes, max_fields: int) -> list[tuple[str, str]]:
     try:
         return [(_text(name), _text(value)) for name, _, value in fields]
     except UnicodeDecodeError:
-        raise InvalidRequestError("the parameters are not percent-encoded UTF-8") from None
+        raise InvalidRequestError("the parameters are not UTF-8") from None
 
 
 def _text(encoded: bytes) -> str:
-    encoded.decode("ascii")
     parts, begin = [], 0
     while begin < len(encoded):
         end = begin + _SLICE_BYTES

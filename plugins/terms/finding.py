@@ -7,12 +7,13 @@ is found anywhere. At each place the longest term counts, and what is found does
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from dragoman.glossary import GlossaryEntry
 from dragoman.scripts import UNSPACED
-from plugins.terms import placeholders
+from service.rewriting import Span
 
 _IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 # Where a term may begin, and by what it is looked up: a word, a character of such a script, or another sign.
@@ -91,24 +92,24 @@ class Index:
 class TermFinder:
     """What a call wants to have a given translation."""
 
-    def __init__(self, indexes: Sequence[Index], *, protects_placeholders: bool = False) -> None:
+    def __init__(self, indexes: Sequence[Index] = (), kept: Sequence[Callable[[str], Iterable[Span]]] = ()) -> None:
         """Put glossaries together.
 
         Args:
             indexes: of the glossaries: where several have terms at the same place, the longest, of equals the first.
-            protects_placeholders: whether placeholders stay as they are; no term overlaps one.
+            kept: find places that stay as they are; no term overlaps one.
         """
         self._indexes = indexes
-        self._protects_placeholders = protects_placeholders
+        self._kept = kept
 
     def find(self, text: str) -> Iterator[Match]:
         """Yield what is found in a text, in its order and without overlap."""
         begin = 0
-        for start, stop in placeholders.find(text) if self._protects_placeholders else ():
-            yield from self._find(text, begin, start)
-            placeholder = text[start:stop]
-            yield Match(start, stop, placeholder, (placeholder,), kept=True)
-            begin = stop
+        for start, stop in sorted(chain.from_iterable(find(text) for find in self._kept)):
+            if start >= begin:
+                yield from self._find(text, begin, start)
+                yield Match(start, stop, text[start:stop], (text[start:stop],), kept=True)
+                begin = stop
         yield from self._find(text, begin, len(text))
 
     def _find(self, text: str, begin: int, end: int) -> Iterator[Match]:

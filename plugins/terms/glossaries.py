@@ -12,6 +12,7 @@ from dragoman.errors import DataError, FieldViolation, UnknownGlossaryError
 from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
 from dragoman.v1 import translation_pb2 as pb
 from plugins.file_identity import FileIdentity
+from plugins.terms import placeholders
 from plugins.terms.finding import Index
 from plugins.terms.limits import bad_glossary
 from plugins.terms.terms import Terms
@@ -145,7 +146,7 @@ class StoredGlossaries(Glossaries):
             indexes.insert(0, Index(map(_entry, glossary.entries)))
         if not (indexes or options.protect_placeholders):
             return None
-        return Terms(indexes, protects_placeholders=options.protect_placeholders)
+        return Terms(indexes, (placeholders.find,) if options.protect_placeholders else ())
 
     def refresh(self, *, everything: bool = False) -> None:
         """Read what is new or has changed, and forget what is gone; a wrong file is told of, and left out.

@@ -21,6 +21,7 @@ from service.text.document import Document
 from service.text.part import Part
 from service.text.piece import Piece, Tags
 from service.text.text_quality import Estimator, TextQuality, without
+from service.text.unwritten import SUSPECT, Unwritten
 
 OnProgress = Callable[[Segment], None]
 
@@ -73,6 +74,7 @@ class Translator:
         self.tokenizer = tokenizer
         self._limits = limits
         self.frame = lru_cache(_FRAMES)(partial(Frame.of, manifest.languages, manifest))
+        self._unwritten = lru_cache(_FRAMES)(partial(Unwritten, tokenizer))
 
     def open(
         self,
@@ -102,7 +104,9 @@ class Translator:
             return len(piece) <= most_tokens * CHARACTERS_PER_TOKEN and len(encode(piece)) <= most_tokens
 
         language = options.source_language or self.manifest.languages.source("") or ""  # "" where nobody knows
-        planner = None if options.terms is None else self._planner(options.terms, options.prefix_ids)
+        terms = self._keeping(options) if SUSPECT.search(text) else options.terms
+        forces = self._slots > 1 and options.terms is not None
+        planner = None if terms is None else self._planner(terms, options.prefix_ids, forces=forces)
         split = partial(segmentation.split, language=language, fits=fits)
         if planner is not None:
             split = partial(split, fits=lambda piece: fits(planner.read(piece)), unbroken=planner.spans)
@@ -196,9 +200,21 @@ class Translator:
         target_language = options.target_language or self.manifest.languages.target("") or ""
         return TextQuality(self._estimator, source_language, target_language)
 
-    def _planner(self, terms: Terms, prefix_ids: tuple[int, ...]) -> TermPlanner:
+    def _keeping(self, options: RequestOptions) -> Terms | None:
+        """Give the terms of a request, and what the model has no pieces for, if it copies names in place of that."""
+        terms = options.terms or self._no_terms
+        if terms is None or not self.manifest.stand_ins or options.decoding.sampling is not None:
+            return options.terms
+        return terms.keeping(self._unwritten(options.source_language or self.manifest.languages.source("") or "").find)
+
+    @cached_property
+    def _no_terms(self) -> Terms | None:
+        make = plugins.first(plugins.KEPT)
+        return make() if make else None
+
+    def _planner(self, terms: Terms, prefix_ids: tuple[int, ...], *, forces: bool) -> TermPlanner:
         prefix = self.tokenizer.decode(prefix_ids)
-        return terms.planner(self.manifest.stand_ins, self.tokenizer, prefix, forces=self._slots > 1)
+        return terms.planner(self.manifest.stand_ins, self.tokenizer, prefix, forces=forces)
 
     def _decode(
         self,

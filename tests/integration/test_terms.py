@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from dragoman.bundle import Bundle, target_limit
+from dragoman.glossary import GlossaryEntry
 from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import translate_offline
+from plugins.terms.finding import Index
+from plugins.terms.placeholders import find
 from plugins.terms.terms import Terms
 from service.constraints import Constraints
 from service.decode import Decode, FinishReason
@@ -85,7 +88,33 @@ def test_terms_that_the_model_says_anyway_change_nothing(engine: OfflineEngine) 
 )
 def test_a_placeholder_is_not_written_once_more_where_the_model_would(engine: OfflineEngine, text: str) -> None:
     translator = Translator(BUNDLE.manifest, TOKENIZER)
-    options = RequestOptions(terms=Terms([], protects_placeholders=True))
+    options = RequestOptions(terms=Terms((), (find,)))
     [result] = translate_offline(translator, engine, [text], options)
     placeholders = [word for word in ("{x}", "{y}", "{z}", "{n}") if word in text]
     assert [result.text.count(each) for each in placeholders] == [1] * len(placeholders), result.text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("My friends Иван Петров and Αθήνα live here.", ["Иван Петров", "Αθήνα"]),
+        ("The word 日本 means Japan.", ["日本"]),
+        ("I love 🍕 and ☕ in the morning.", ["🍕", "☕"]),
+        ("It costs 10⁶ dollars, and the board is 15½ inches wide.", ["10⁶", "15½"]),
+        ("Где вокзал?", ["Где вокзал?"]),
+    ],
+)
+def test_words_that_the_model_has_no_pieces_for_stay_as_they_are(
+    engine: OfflineEngine, text: str, kept: list[str]
+) -> None:
+    [result] = translate_offline(Translator(BUNDLE.manifest, TOKENIZER), engine, [text])
+    assert [result.text.count(each) for each in kept] == [1] * len(kept), result.text
+    assert "\ufffd" not in result.text
+    assert not result.glossary_misses
+
+
+def test_terms_of_a_call_and_words_without_pieces_stand_in_one_sentence(engine: OfflineEngine) -> None:
+    options = RequestOptions(terms=Terms([Index([GlossaryEntry("library", ("Bücherei",))])]))
+    [result] = translate_offline(Translator(BUNDLE.manifest, TOKENIZER), engine, ["Иван is in the library."], options)
+    assert "Иван" in result.text
+    assert "Bücherei" in result.text

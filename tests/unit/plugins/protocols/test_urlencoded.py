@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dragoman.errors import InvalidRequestError
 from plugins.protocols import urlencoded
 
-ODD = st.lists(st.sampled_from(["%", "%4", "%41", "%c3%a9", "%C3", "=", "==", "&", "+", "\n", "\r", "_", "a"]))
+ODD = st.lists(st.sampled_from(["%", "%4", "%41", "%c3%a9", "%C3", "=", "==", "&", "+", "\n", "\r", "_", "a", "ß"]))
 
 
 @given(st.lists(st.tuples(st.text(), st.text())))
@@ -28,7 +28,7 @@ def test_what_urllib_reads_is_read_in_slices_of_any_size(slice_bytes: int, monke
         try:
             expected = parse_qsl(text, keep_blank_values=True, errors="strict")
         except UnicodeDecodeError:
-            with pytest.raises(InvalidRequestError, match="not percent-encoded UTF-8"):
+            with pytest.raises(InvalidRequestError, match="not UTF-8"):
                 urlencoded.read(text.encode(), 1_000)
         else:
             assert urlencoded.read(text.encode(), 1_000) == expected

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.glossary import GlossaryEntry
+from plugins.terms import placeholders
 from plugins.terms.finding import Index, Match, missing, occurrences
 from plugins.terms.terms import Terms
 
@@ -25,7 +26,7 @@ ENTRIES = st.lists(
 
 
 def found(text: str, *entries: GlossaryEntry, protects_placeholders: bool = False) -> list[str]:
-    terms = Terms([Index(entries)], protects_placeholders=protects_placeholders)
+    terms = Terms([Index(entries)], (placeholders.find,) if protects_placeholders else ())
     return [text[match.start : match.stop] for match in terms.find(text)]
 
 

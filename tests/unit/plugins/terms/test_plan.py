@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dragoman.glossary import GlossaryEntry
 from plugins.terms.finding import Index, missing
+from plugins.terms.placeholders import find
 from plugins.terms.plan import MOST_FORCED, TermPlan, TermPlanner
 from plugins.terms.terms import Terms
 
@@ -17,7 +18,7 @@ STAND_INS = ("tom", "bahnhof", "station")
 def planner(
     tokenizer, *entries: GlossaryEntry, prefix: str = "", forces: bool = True, placeholders: bool = False
 ) -> TermPlanner:
-    terms = Terms([Index(entries)], protects_placeholders=placeholders)
+    terms = Terms([Index(entries)], (find,) if placeholders else ())
     return TermPlanner(terms, STAND_INS, tokenizer, prefix, forces=forces)
 
 

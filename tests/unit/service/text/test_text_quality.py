@@ -100,7 +100,7 @@ def test_places_count_tags_and_what_is_kept_is_not_missed(manifest: Manifest, to
 
 
 def test_what_a_glossary_replaces_is_not_missed(manifest: Manifest, tokenizer: Tokenizer) -> None:
-    terms = Terms([Index([GlossaryEntry("Tom 17", ("Thomas",))])], protects_placeholders=False)
+    terms = Terms([Index([GlossaryEntry("Tom 17", ("Thomas",))])])
     document = Translator(manifest, tokenizer).open("good Tom 17 morning", ASKING._replace(terms=terms))
     assert [part.judged for part in document.read(9) if part.segment is not None] == ["good  morning"]
 

@@ -291,9 +291,9 @@ def test_a_client_shows_a_certificate_where_grpc_asks_for_one(serve, tmp_path: P
 
 
 @pytest.mark.parametrize(("command", "output"), re.findall(r"^\$ (curl .*)\n(.*)$", PAGE, re.MULTILINE))
-def test_the_commands_of_the_page_print_what_it_says(server, command: str, output: str) -> None:
+def test_the_commands_of_the_page_print_what_it_says(default_models, command: str, output: str) -> None:
     done = subprocess.run(
-        ["bash", "-c", command.replace("127.0.0.1:8080", server.http_address)],
+        ["bash", "-c", command.replace("127.0.0.1:8080", default_models.http_address)],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

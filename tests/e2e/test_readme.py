@@ -1,5 +1,6 @@
-"""The Python of the README and of docs/getting-started.md, run as it is given, against a real server."""
+"""The Python of the README and of docs/getting-started.md, run as it is given, and the log of a real server."""
 
+import json
 import os
 import re
 import subprocess
@@ -44,3 +45,16 @@ def test_it_runs_and_prints_what_is_said(program: str, output: str, default_mode
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == output
+
+
+def test_the_log_of_a_start_is_as_the_page_says(default_models: ServerProcess) -> None:
+    default_models.wait_for("language detection loaded")
+    lines = [json.loads(line) for line in default_models.log]
+    [block] = re.findall(r"In a terminal .*?\n\n```\n(.*?)```", PAGES["docs/getting-started.md"], flags=re.DOTALL)
+    told = [line for line in block.splitlines() if not line.startswith("try: ")]  # that is for a terminal alone
+    logged = [(line["event"], sorted(line.keys() - {"event", "level", "timestamp"})) for line in lines[: len(told)]]
+    events = [re.split(r" {2,}", line)[0] for line in told]
+    assert [re.sub(r":\d+", "", event) for event in events] == [re.sub(r":\d+", "", event) for event, _ in logged]
+    assert [re.findall(r"(\w+)=", line) for line in told] == [names for _, names in logged]
+    notes = {repr(line["note"]) for line in lines if "note" in line}
+    assert [note for note in notes if f"note={note}" not in block] == []

@@ -147,7 +147,7 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
         fitting = [model for model, fit in zip(fitting, closeness, strict=True) if fit == max(closeness)]
     if len(fitting) > 1:
         raise InvalidRequestError(
-            f"there are several models, name one with --model (or --from and --to): {_described(fitting)}"
+            f"there are several models, say which with --model, --from or --to: {_described(fitting)}"
         )
     [model] = fitting
     if not target and len(model.target_languages) > 1:

@@ -125,7 +125,7 @@ def place_of_several(request, several) -> list[str]:
 def test_where_several_models_can_be_meant_none_is_chosen(several, place_of_several) -> None:
     done = run("translate", *place_of_several, "Good morning.")
     everyone = "en-de (en to de), en-fr (en to fr), gb-fr (en-GB to fr)"
-    assert_one_line(done, "there are several models, name one with --model (or --from and --to)", everyone)
+    assert_one_line(done, "there are several models, say which with --model, --from or --to", everyone)
     done = run("translate", *place_of_several, "--to", "fr", "Good morning.")
     assert_one_line(done, ": en-fr (en to fr), gb-fr (en-GB to fr)")
 

@@ -7,7 +7,7 @@ import argparse
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,10 +26,10 @@ from dragoman.commands.lines import (
     in_calls,
 )
 from dragoman.commands.translations import Output, Shown
-from dragoman.errors import DragomanError, InvalidRequestError
+from dragoman.errors import DragomanError, InvalidRequestError, UnknownLanguagePairError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
-from dragoman.language import AUTO, several
+from dragoman.language import AUTO, covers, several
 from dragoman.loading import load
 
 _COMMAND: Final = "translate"
@@ -58,6 +58,20 @@ class _Asked(NamedTuple):
     glossary: Sequence[GlossaryEntry]
     glossaries: Sequence[str]
     protect_placeholders: bool
+
+
+class _Terms(NamedTuple):
+    """What `--glossary` names: the terms of a file with its languages, or a stored glossary."""
+
+    entries: Sequence[GlossaryEntry] = ()
+    source: str = ""
+    target: str = ""
+    names: Sequence[str] = ()
+
+    @property
+    def languages(self) -> str:
+        """For people; "" for all."""
+        return f"{self.source or 'any'} to {self.target or 'any'}" if self.source or self.target else ""
 
 
 def translate(arguments: list[str]) -> int:
@@ -198,12 +212,38 @@ def _meant(options: argparse.Namespace) -> tuple[str, str, str]:
     return options.model or "", options.source or "", options.target or ""
 
 
-def _place(options: argparse.Namespace, let_in: Access) -> AbstractContextManager[TranslateLines]:
-    return _server(options, let_in) if options.address else _in_process(options)
+@contextmanager
+def _place(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLines]:
+    terms = _glossary(options.glossary)
+    _take_languages(options, terms)
+    try:
+        with _server(options, let_in, terms) if options.address else _in_process(options, terms) as translate_lines:
+            yield translate_lines
+    except UnknownLanguagePairError as error:
+        if not terms.languages:
+            raise
+        raise UnknownLanguagePairError(f"{options.glossary}: is for {terms.languages}; {error.message}") from error
+
+
+def _take_languages(options: argparse.Namespace, terms: _Terms) -> None:
+    """Take the languages of a glossary where the arguments say none.
+
+    Raises:
+        InvalidRequestError: the arguments say others.
+    """
+    given = f"{options.source or 'any'} to {options.target or 'any'}"
+    options.source, options.target = options.source or terms.source, options.target or terms.target
+    if not (_fits(terms.source, options.source) and _fits(terms.target, options.target)):
+        raise InvalidRequestError(f"{options.glossary}: is for {terms.languages}, --from and --to say {given}")
+
+
+def _fits(own: str, asked: str) -> bool:
+    """Tell whether a language of a glossary is the asked one, or a variant of it, or the other way round."""
+    return not own or covers(own, asked) or covers(asked, own)
 
 
 @contextmanager
-def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLines]:
+def _server(options: argparse.Namespace, let_in: Access, terms: _Terms) -> Iterator[TranslateLines]:
     with model_source.connected(options.address, let_in, CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
         model, source, target = _meant(options)
@@ -212,7 +252,6 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
             _check_target(models, model, target)
         else:
             model = model_source.choose(models, model, source, target).name
-        entries, names = _glossary(options.glossary)
         asked = _Asked(
             model=model,
             source_language=source,
@@ -228,8 +267,8 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
             seed=options.seed,
             alignments=options.alignments,
             quality_estimate=options.quality_estimate,
-            glossary=entries,
-            glossaries=names,
+            glossary=terms.entries,
+            glossaries=terms.names,
             protect_placeholders=options.protect_placeholders,
         )
         yield lambda lines: _translate_remotely(client, lines, asked)
@@ -261,9 +300,8 @@ def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list
 
 
 @contextmanager
-def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
+def _in_process(options: argparse.Namespace, terms: _Terms) -> Iterator[TranslateLines]:
     model, source, target = _meant(options)
-    entries, names = _glossary(options.glossary)
     translator = load("plugins.offline.in_process:translator")
     yield translator(
         options.models,
@@ -281,16 +319,14 @@ def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
         seed=options.seed,
         alignments=options.alignments,
         quality_estimate=options.quality_estimate,
-        glossary=entries,
-        glossaries=names,
+        glossary=terms.entries,
+        glossaries=terms.names,
         protect_placeholders=options.protect_placeholders,
     )
 
 
-def _glossary(given: str) -> tuple[Sequence[GlossaryEntry], Sequence[str]]:
-    """Read a glossary; gives its terms, or its name where it is no file."""
-    if not given:
-        return (), ()
+def _glossary(given: str) -> _Terms:
+    """Read a glossary; gives its name where it is no file."""
     if Path(given).suffix.lower() in SUFFIXES:
-        return GlossaryFile.read(Path(given)).entries, ()
-    return (), (given,)
+        return _Terms(*GlossaryFile.read(Path(given)))
+    return _Terms(names=(given,) if given else ())

@@ -219,3 +219,41 @@ def test_draws_are_asked_for_as_they_are_given_and_json_tells_the_seed(monkeypat
     assert main(["translate", "--json", "a"]) == 0
     assert "seed" not in json.loads(capfd.readouterr().out)
     assert (asked["temperature"], asked["top_k"], asked["top_p"], asked["seed"]) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "flags", "asked"),
+    [
+        ("terms.csv", "house,Haus\n", [], ("", "")),
+        ("terms.csv", "house,Haus\n", ["--to=fr"], ("", "fr")),
+        ("terms.en-de.csv", "house,Haus\n", [], ("en", "de")),
+        ("terms.csv", "en,de\nhouse,Haus\n", ["--to=de"], ("en", "de")),
+        ("terms.csv", "en,de\nhouse,Haus\n", ["--from=en-US"], ("en-US", "de")),
+        ("terms.en-US-de.csv", "house,Haus\n", ["--from=en"], ("en", "de")),
+    ],
+)
+def test_the_languages_of_a_glossary_are_those_of_the_call(
+    name: str, content: str, flags: list[str], asked: tuple[str, str], tmp_path: Path, monkeypatch
+) -> None:
+    (tmp_path / name).write_text(content)
+    options = translations_of(monkeypatch, MORNING)
+    assert main(["translate", "--glossary", str(tmp_path / name), *flags, "a"]) == 0
+    assert (options["source"], options["target"]) == asked
+    assert [term.source_term for term in options["glossary"]] == ["house"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (["--from=en", "--to=de"], "is for fr to de, --from and --to say en to de"),
+        (["--to=en"], "is for fr to de, --from and --to say any to en"),
+        (["--from=auto"], "is for fr to de, --from and --to say auto to any"),
+        (["--to=de"], "is for fr to de; no model translates from fr to de; there are: en-de (en to de)"),
+        (["--model=en-de"], "is for fr to de; no model translates from fr to de; there are: en-de (en to de)"),
+    ],
+)
+def test_a_glossary_for_other_languages_is_refused(flags: list[str], why: str, tmp_path: Path, capfd) -> None:
+    file = tmp_path / "terms.fr-de.csv"
+    file.write_text("house,Bude\n")
+    assert main(["translate", "--models", BUNDLE, "--glossary", str(file), *flags, "The house is big."]) == 2
+    assert capfd.readouterr() == ("", f"dragoman translate: {file}: {why}\n")

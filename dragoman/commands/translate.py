@@ -26,7 +26,7 @@ from dragoman.commands.lines import (
     in_calls,
 )
 from dragoman.commands.translations import Output, Shown
-from dragoman.errors import DragomanError, InvalidRequestError, UnknownLanguagePairError
+from dragoman.errors import DataError, DragomanError, InvalidRequestError, UnknownLanguagePairError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
 from dragoman.language import AUTO, covers, several
@@ -328,5 +328,8 @@ def _in_process(options: argparse.Namespace, terms: _Terms) -> Iterator[Translat
 def _glossary(given: str) -> _Terms:
     """Read a glossary; gives its name where it is no file."""
     if Path(given).suffix.lower() in SUFFIXES:
-        return _Terms(*GlossaryFile.read(Path(given)))
+        terms = _Terms(*GlossaryFile.read(Path(given)))
+        if not terms.entries:
+            raise DataError(f"{given}: holds no terms")
+        return terms
     return _Terms(names=(given,) if given else ())

@@ -242,6 +242,15 @@ def test_the_languages_of_a_glossary_are_those_of_the_call(
     assert [term.source_term for term in options["glossary"]] == ["house"]
 
 
+@pytest.mark.parametrize("content", ["", "en,de\n"])
+def test_a_glossary_without_terms_is_refused(content: str, tmp_path: Path, monkeypatch, capfd) -> None:
+    file = tmp_path / "terms.csv"
+    file.write_text(content)
+    translations_of(monkeypatch, MORNING)
+    assert main(["translate", "--glossary", str(file), "a"]) == 2
+    assert capfd.readouterr() == ("", f"dragoman translate: {file}: holds no terms\n")
+
+
 @pytest.mark.parametrize(
     ("flags", "why"),
     [

@@ -24,6 +24,7 @@ MAX_FILE_ENTRIES: Final = 100_000
 SUFFIXES: Final = (".csv", ".tsv", ".tmx")
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
+_QUOTED: Final = 64  # characters of a cell that a message repeats
 # Small letters first: a line of two such words is taken for the names of languages.
 _CODE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 _NAMED: Final = re.compile(rf".+\.({_CODE.pattern})-({_CODE.pattern})")
@@ -122,6 +123,8 @@ def parse_glossary(name: str, content: bytes) -> GlossaryFile:
         entries = [_entry(f"unit {number}", source, [target]) for number, source, target in units]
     elif suffix in _DELIMITERS:
         rows = list(_rows(content, _DELIMITERS[suffix]))
+        if rows and len(rows[0][1]) == 1:
+            _check_delimiter(suffix, *rows[0])
         if rows and len(rows[0][1]) == 2 and all(map(_CODE.fullmatch, rows[0][1])):
             header = rows.pop(0)[1]
             languages = languages if named else (header[0], header[1])
@@ -150,6 +153,13 @@ def _rows(content: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 yield lines.line_num, stripped
     except csv.Error as error:
         raise ValueError(f"line {lines.line_num}: {error}") from error
+
+
+def _check_delimiter(suffix: str, number: int, cells: Sequence[str]) -> None:
+    """Refuse a first line of one cell with another delimiter in it, which would be a term that stays as it is."""
+    if ";" in cells[0] or "\t" in cells[0]:
+        own = {",": "commas", "\t": "tabs"}[_DELIMITERS[suffix]]
+        raise ValueError(f"line {number}: columns must be separated by {own}, is {cells[0][:_QUOTED]!r}")
 
 
 def _of_columns(where: str, cells: Sequence[str]) -> GlossaryEntry:

@@ -26,6 +26,7 @@ def test_columns() -> None:
         "en",
         "de",
     )
+    assert parse_glossary("terms.csv", b"a;b,\nc;d\n").entries == [GlossaryEntry("a;b"), GlossaryEntry("c;d")]
     assert parse_glossary("terms.TSV", b"a, b\tc\n") == GlossaryFile([GlossaryEntry("a, b", ("c",))])
 
 
@@ -56,6 +57,9 @@ def test_units() -> None:
         ("terms.csv", b"a" * 257, "has 257"),
         ("terms.csv", b"a,b,c,d", "at most 3 columns, has 4"),
         ("terms.csv", b"a,b,yes", "the third column must be true, false or empty"),
+        ("terms.csv", b"house;Bude\nhome;Heim", "line 1: columns must be separated by commas, is 'house;Bude'"),
+        ("terms.csv", b"\nen\tde\na\tb", r"line 2: columns must be separated by commas, is 'en\tde'"),
+        ("terms.tsv", b"en;de\na;b", "line 1: columns must be separated by tabs, is 'en;de'"),
         ("terms.csv", b"a," + b"|".join([b"b"] * 17), "at most 16 forms, has 17"),
         ("terms.csv", b"".join(b"a,b%d|c\n" % number for number in range(16)), "'a' must have at most 16 forms"),
         ("terms.csv", b'"a\nb",c', "no line breaks"),

@@ -167,7 +167,9 @@ def _of_columns(where: str, cells: Sequence[str]) -> GlossaryEntry:
         raise ValueError(f"{where}: must have at most 3 columns, has {len(cells)}")
     source, targets, case = (*cells, "", "")[:3]
     if case.lower() not in _CASE:
-        raise ValueError(f"{where}: the third column must be true, false or empty")
+        raise ValueError(
+            f"{where}: the third column must be true, false or empty, is {case[:_QUOTED]!r}; forms are separated by '|'"
+        )
     forms = [form.strip() for form in targets.split("|")] if targets else []
     return _entry(where, source, forms, ignore_case=_CASE[case.lower()])
 

@@ -56,7 +56,11 @@ def test_units() -> None:
         ("terms.csv", b"a,b|", "line 1: a target term must have 1 to 256 characters, has 0"),
         ("terms.csv", b"a" * 257, "has 257"),
         ("terms.csv", b"a,b,c,d", "at most 3 columns, has 4"),
-        ("terms.csv", b"a,b,yes", "the third column must be true, false or empty"),
+        (
+            "terms.csv",
+            b"a,b,yes",
+            "line 1: the third column must be true, false or empty, is 'yes'; forms are separated by '|'",
+        ),
         ("terms.csv", b"house;Bude\nhome;Heim", "line 1: columns must be separated by commas, is 'house;Bude'"),
         ("terms.csv", b"\nen\tde\na\tb", r"line 2: columns must be separated by commas, is 'en\tde'"),
         ("terms.tsv", b"en;de\na;b", "line 1: columns must be separated by tabs, is 'en;de'"),

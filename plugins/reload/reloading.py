@@ -62,6 +62,7 @@ class ModelReloader(ModelFolders):
         self._refused: dict[Path, LoadFailure] = {}  # they, and those that others stand in the way of
         self._origins: dict[str, Path] = {}
         self._kept: set[str] = set()
+        self._bad_glossaries = 0
 
     async def follow(self, asked: asyncio.Event) -> None:
         """Reload all when asked to, and, if the settings say so, what changes on disk; until :meth:`stop`."""
@@ -70,7 +71,7 @@ class ModelReloader(ModelFolders):
             now, everything = before, asked.is_set()
             asked.clear()
             try:
-                await asyncio.to_thread(partial(self._glossaries.refresh, everything=everything))
+                self._bad_glossaries = await asyncio.to_thread(partial(self._glossaries.refresh, everything=everything))
                 now = await asyncio.to_thread(look, *self._settings.model_folders)
                 if everything:
                     await self._reload(now, now.keys() | self._seen.keys())
@@ -112,7 +113,7 @@ class ModelReloader(ModelFolders):
         errors = len(self._refused) + len(self._kept)
         self._metrics.bundle_errors.set(errors)
         self._health.agree(agree=not errors)
-        _log.info("reloaded", models=self._registry.names, errors=errors)
+        _log.info("reloaded", models=self._registry.names, errors=errors + self._bad_glossaries)
 
     async def _verify(self, path: Path, *, there: bool) -> None:
         self._found.pop(path, None)

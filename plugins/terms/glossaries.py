@@ -93,6 +93,7 @@ class StoredGlossaries(Glossaries):
             raise SettingsError(f"DRAGOMAN_GLOSSARIES (--glossaries): {folder}: no such folder")
         self._folder = folder
         self._seen: dict[Path, FileIdentity] = {}  # what was acted on
+        self._refused: set[Path] = set()
         self._stored: dict[Path, StoredGlossary] = {}  # replaced, never changed: the event loop reads it
 
     def __iter__(self) -> Iterator[StoredGlossary]:
@@ -148,38 +149,46 @@ class StoredGlossaries(Glossaries):
             return None
         return Terms(indexes, (placeholders.find,) if options.protect_placeholders else ())
 
-    def refresh(self, *, everything: bool = False) -> None:
+    def refresh(self, *, everything: bool = False) -> int:
         """Read what is new or has changed, and forget what is gone; a wrong file is told of, and left out.
 
         Args:
             everything: whether what has not changed is read, too.
+
+        Returns:
+            How many files are wrong, those that were told of before, too; 1 where the folder cannot be listed.
         """
         if not self._folder:
-            return
+            return 0
         try:
             now = _look(Path(self._folder))
         except OSError as error:
             _log.error("the glossaries cannot be listed: those that were read stay", why=str(error))
-            return
+            return 1
         stored = {path: glossary for path, glossary in self._stored.items() if path in now}
         for path in self._stored.keys() - now.keys():
             _log.info("a glossary is gone", glossary=path.stem)
         # A name that becomes free may be that of a file that was refused for it.
         free = {path.stem for path in self._seen.keys() - now.keys()}
         seen = {} if everything else {path: each for path, each in self._seen.items() if path.stem not in free}
+        self._refused &= now.keys()
         names = {glossary.name: path for path, glossary in stored.items()}
         for path, identity in now.items():
             if seen.get(path) == identity:
                 continue
+            self._refused.discard(path)
             try:
                 if names.setdefault(path.stem, path) != path:
                     raise DataError(f"{path}: {names[path.stem].name} has the same name")
                 stored[path] = StoredGlossary.read(path)
                 _log.info("glossary read", glossary=path.stem, entries=stored[path].entries)
             except DataError as error:
-                _log.error("a glossary was refused: what was read of it before stays", why=str(error))
+                self._refused.add(path)
+                stays = ": what was read of it before stays" if path in stored else ""
+                _log.error(f"a glossary was refused{stays}", why=str(error))
         self._seen = now
         self._stored = stored
+        return len(self._refused)
 
 
 def unknown(name: str, known: Sequence[str]) -> UnknownGlossaryError:

@@ -13,8 +13,13 @@ from service.terms import Terms
 class Glossaries:
     """There are none of both; lives on the event loop but for :meth:`refresh`. A plugin has another one."""
 
-    def refresh(self, *, everything: bool = False) -> None:
-        """Read what is new or has changed, or everything, and forget what is gone; for any thread, one at a time."""
+    def refresh(self, *, everything: bool = False) -> int:
+        """Read what is new or has changed, or everything, and forget what is gone; for any thread, one at a time.
+
+        Returns:
+            How many files are wrong.
+        """
+        return 0
 
     def bad_terms(self, options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
         """Find what is wrong with the terms of a request, apart from the stored glossaries that it names."""

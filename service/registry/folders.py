@@ -20,8 +20,8 @@ from service.telemetry.metrics import Metrics
 class Followed(Protocol):
     """Other files that are read with the models: the glossaries."""
 
-    def refresh(self, *, everything: bool = False) -> None:
-        """Read what is new or has changed, or everything; for any thread, one at a time."""
+    def refresh(self, *, everything: bool = False) -> int:
+        """Read what is new or has changed, or everything; for any thread, one at a time; gives how many are wrong."""
 
 
 class ModelFolders:

@@ -165,6 +165,8 @@ def test_stored_glossaries_are_named_listed_and_read_again(
         (folder / "products.fr-de.csv").write_text("maison,Haus\n")
         storing.signal(signal.SIGHUP)
         storing.wait_for("reloaded")
+        [reloaded] = [line for line in map(json.loads, storing.log) if line["event"] == "reloaded"]
+        assert reloaded["errors"] == 1  # wrong.csv
         assert asyncio.run(listed_by_pages(storing.address)) == ["products.en-de", "products.fr-de"]
         assert main(["glossaries", "--address", storing.address]) == 0
         table = [line.split() for line in capsys.readouterr().out.splitlines()]

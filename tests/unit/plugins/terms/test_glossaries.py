@@ -70,17 +70,22 @@ def test_a_wrong_file_leaves_what_was_read_before_and_hurts_no_other(folder: Pat
     (folder / "others.csv").write_text("a\n,x\n")
     (folder / "names.csv").write_text("Tom\n")
     with capture_logs() as logs:
-        for _ in range(2):  # told of once
-            glossaries.refresh()
-    refused = [line["why"] for line in logs if line["log_level"] == "error"]
-    assert len(refused) == 2
+        assert [glossaries.refresh() for _ in range(2)] == [2, 2]  # told of once
+    errors = [line for line in logs if line["log_level"] == "error"]
+    refused = [line["why"] for line in errors]
+    assert [line["event"] for line in errors] == [
+        "a glossary was refused",
+        "a glossary was refused: what was read of it before stays",
+    ]
     assert "others.csv: line 2" in refused[0]
     assert "products.en-de.csv: must be UTF-8" in refused[1]
     assert forms(glossaries, "products.en-de", "a house") == [("Haus",)]
     assert [each.name for each in glossaries] == ["names", "products.en-de"]
     (folder / "products.en-de.csv").write_text("house,Heim\n")
-    glossaries.refresh(everything=True)
+    assert glossaries.refresh(everything=True) == 1
     assert forms(glossaries, "products.en-de", "a house") == [("Heim",)]
+    (folder / "others.csv").unlink()
+    assert glossaries.refresh() == 0
 
 
 def test_of_two_files_with_one_name_the_second_is_refused(folder: Path) -> None:

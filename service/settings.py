@@ -299,6 +299,8 @@ class Settings(BaseSettings):
     @field_validator("models", mode="before")
     @classmethod
     def _are_names(cls, value: Any) -> Any:
+        if not (all(value) if isinstance(value, tuple) else str(value).strip(" ,")):
+            raise ValueError("must be names of models, none of them empty")
         is_one = isinstance(value, Path) or (isinstance(value, str) and Path(value).exists())
         return (str(value),) if is_one else value
 

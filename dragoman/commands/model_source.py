@@ -58,6 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiv
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, Access]:
     """Read the arguments of a command; ends it with 2 where they contradict each other."""
     options = parser.parse_args(arguments)
+    if options.models == "":
+        parser.error("argument --models: must be a name of models, is empty")
     if not options.models:
         options.address = address_of(parser, options.address)
     if not options.address and (flag := access.given(options)):

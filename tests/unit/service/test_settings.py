@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def test_lists_are_texts_with_commas_between_them_in_flags_and_variables(monkeyp
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
+        ("models", " ,", "must be names of models, none of them empty"),
         ("device", "tpu", "must be 'cpu' or 'cuda'"),
         ("slots", "0", "greater than or equal to 1"),
         ("slots", "many", "valid integer"),
@@ -70,6 +72,13 @@ def test_an_impossible_value_is_named(monkeypatch: pytest.MonkeyPatch, name: str
     assert f"--{name.replace('_', '-')}" in message
     assert why in message
     assert repr(value) in message
+
+
+@pytest.mark.parametrize("value", ["", ("",), ("en-de", "")])
+def test_no_name_of_models_is_empty(value: str | tuple[str, ...]) -> None:
+    why = f"DRAGOMAN_MODELS (--models): must be names of models, none of them empty; given: {value!r}"
+    with pytest.raises(SettingsError, match=re.escape(why)):
+        load({"models": value})
 
 
 def test_all_impossible_values_are_named_at_once() -> None:

@@ -97,6 +97,14 @@ def test_without_a_place_it_is_the_server_of_the_environment(
     assert parse(parser, arguments)[0].address == address
 
 
+def test_an_empty_name_of_models_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser("dragoman x")
+    add_arguments(parser)
+    with pytest.raises(SystemExit):
+        parse(parser, ["--models", ""])
+    assert capsys.readouterr().err == "dragoman x: argument --models: must be a name of models, is empty\n"
+
+
 @pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("command", [["translate", "a"], ["detect", "a"], ["score"], ["models"], ["glossaries"]])
 def test_every_command_asks_the_server_of_the_environment(

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from dragoman.bundle import find_bundles
+from dragoman.bundle import MANIFEST, find_bundles
 from dragoman.errors import DataError
 from dragoman.spelling import did_you_mean
 
@@ -85,6 +85,8 @@ def _other(word: str) -> Name:
 
 def not_a_folder(file: Path) -> DataError:
     """Make the error of a file in the place of a folder."""
+    if file.parent == Path() and not (Path(MANIFEST).exists() or _is_importable(Path())):
+        return DataError(f"{file}: is a file; a model is a folder")
     return DataError(f"{file}: is a file; give its folder, {file.parent}")
 
 

@@ -67,11 +67,22 @@ def test_a_folder_has_one_name_however_it_is_written(tmp_path: Path, monkeypatch
         ("opus-mt-en-de", "opus-mt-en-de: no such folder; did you mean Helsinki-NLP/opus-mt-en-de?"),
         ("./studnet", "./studnet: no such folder; did you mean student?"),
         ("student/vocab.spm", "student/vocab.spm: is a file; give its folder, student"),
+        ("notes.txt", "notes.txt: is a file; a model is a folder$"),
     ],
 )
 def test_what_means_nothing(word: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "student").mkdir()
     (tmp_path / "student" / "vocab.spm").touch()
+    (tmp_path / "notes.txt").touch()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=said.replace("?", r"\?")):
         parse([word])
+
+
+def test_the_current_folder_is_named_where_it_is_that_of_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "decoder.yml").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"decoder.yml: is a file; give its folder, \.$"):
+        parse(["decoder.yml"])

@@ -34,11 +34,11 @@ _numbers = itertools.count()
 def run_page(report: Report) -> str:
     setting = [*_settings(report["settings"]), *report["environment"].items()]
     sections = [*_plots(report), ("Figures", _table(rows(report))), ("Settings and generator", _table(setting))]
-    models = ", ".join(model["name"] for model in report.get("models", []))
+    model = report.get("measured", "")
     date = report["date"].replace("T", " ").replace("+00:00", " UTC")
     missed = [to_line(verdict) for verdict in report["slo"] if not verdict["met"]]
     targets = f"{len(missed)} of {len(report['slo'])} targets missed" if missed else "all targets met"
-    parts = [f"model {models}", report["settings"]["address"], date, *([targets] if report["slo"] else [])]
+    parts = [f"model {model}", report["settings"]["address"], date, *([targets] if report["slo"] else [])]
     return Template(_PAGE.read_text(encoding="utf-8")).substitute(
         title=escape(_title(report)),
         subtitle=escape(" · ".join(parts + (["interrupted"] if report["interrupted"] else []))),

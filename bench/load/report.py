@@ -61,6 +61,8 @@ def figures(report: Report) -> Rows:
     if "duration" not in report:
         yield "requests", "none"
         return
+    if report.get("measured"):
+        yield "model", report["measured"]
     warm_up = f" (and {report['warmup_requests']} of the warm-up, not counted)" if report["warmup_requests"] else ""
     yield "requests", outcomes(report) + warm_up
     yield "duration", f"{report['duration']:.2f} s" + (", interrupted" if report["interrupted"] else "")

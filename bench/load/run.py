@@ -19,6 +19,7 @@ from bench.load.samples import Samples
 from bench.load.scrape import Scraper, server_series, totals
 from bench.load.timeline import timeline
 from bench.load.verify import Verifier
+from dragoman.errors import InvalidRequestError
 from dragoman.v1 import translation_pb2
 
 # The least interval of metrics pages, and about how many are read: each one costs the server some milliseconds.
@@ -35,6 +36,7 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
             print(f"the server has {names}: {models[0].name} gets the load; --model names another", file=sys.stderr)
         loop = make_loop(settings)
         work = make_workload(settings, texts, loop, models)
+        measured = await _measured(calls, settings, work.template, models)
         verifier = await _verifier(work, calls, settings)
         if scraper:
             await scraper.look(0.0)
@@ -61,6 +63,7 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
             await scraper.look(ended_s)
     return {
         "models": [MessageToDict(model, preserving_proto_field_name=True) for model in models],
+        "measured": measured,
         "num_distinct_requests": len(work.requests),
         "interrupted": interrupted,
         **_asked(loop, settings, min(ended_s, end_s)),
@@ -102,6 +105,32 @@ async def _list_models(calls: Calls, settings: LoadSettings) -> list[translation
         raise NoServerError(f"no server answers at {settings.address}") from error
     except NoAnswerError as error:
         raise NoServerError(f"the server at {settings.address} says {error}") from error
+
+
+async def _measured(
+    calls: Calls,
+    settings: LoadSettings,
+    template: translation_pb2.TranslateTextRequest,
+    models: list[translation_pb2.Model],
+) -> str:
+    """Say which model gets the load, and its languages: a text without words, which costs nothing, is sent first.
+
+    Raises:
+        InvalidRequestError: the server would refuse every request of the load.
+    """
+    request = translation_pb2.TranslateTextRequest(contents=[" "])
+    request.MergeFrom(template)
+    try:
+        reply = await calls.asks(stream=False)[0](calls.encoded(request.SerializeToString()), settings.timeout_s)
+    except NoAnswerError as error:
+        if error.ending.code == InvalidRequestError.code.name:
+            raise InvalidRequestError(f"the server at {settings.address} says: {error.ending.message}") from error
+        return template.model  # the load itself will show what is wrong
+    name = reply.translations[0].model
+    model = next((model for model in models if model.name == name), translation_pb2.Model())
+    source = template.source_language_code or model.source_language_code or "several languages"
+    target = template.target_language_code or model.target_language_code or "several languages"
+    return f"{name} ({source} to {target})"
 
 
 async def _scraper(settings: LoadSettings) -> Scraper | None:

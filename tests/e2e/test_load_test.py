@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.command import run, run_as_process
+from tests.e2e.command import assert_one_line, run, run_as_process
 from tests.server_process import ServerProcess, serving
 
 SENTENCES = ["The train leaves at eight.", "Where did you learn to cook?", "Good morning.", "I am tired."]
@@ -117,10 +117,17 @@ def test_over_http_translations_are_streamed_too(http_report) -> None:
 
 @pytest.mark.parametrize("more", [[], ["--stream"]])
 def test_over_http_errors_are_those_of_grpc(http_server, http_report, load_command, tmp_path, more) -> None:
-    load = ("--concurrency", "2", "--requests", "4", "--model", "xx-yy", *more)
+    load = ("--concurrency", "2", "--requests", "4", "--texts-per-request", "1025", *more)
     over_grpc = tmp_path / "grpc.json"
     assert run(*load_command, "--address", http_server.address, "--json", str(over_grpc), *load).returncode == 1
     code, report = http_report(*load)
     assert code == 1
     assert report["errors"] == json.loads(over_grpc.read_text())["errors"]
-    assert [(error["count"], error["reason"]) for error in report["errors"]] == [(4, "UNKNOWN_MODEL")]
+    assert [(error["count"], error["reason"]) for error in report["errors"]] == [(4, "INVALID_REQUEST")]
+
+
+def test_over_http_too_a_load_that_the_server_would_refuse_ends_before_it_begins(http_server, load_command) -> None:
+    load = ("--rate", "5", "--duration", "60", "--model", "xx-yy")
+    done = run(*load_command, "--http", http_server.http_address, *load)
+    why = f"the server at {http_server.http_address} says: no model 'xx-yy'; there are: en-de"
+    assert_one_line(done, why)

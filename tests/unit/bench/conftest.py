@@ -24,8 +24,18 @@ class Server(translation_pb2_grpc.TranslationServicer):
         self._lock = threading.Lock()
 
     def TranslateText(self, request, context):
+        if request.contents == [" "]:  # asked before a load, and not counted
+            return self._told(request, context)
         self._receive(request, context)
         return translation_pb2.TranslateTextResponse(translations=map(self.translated, request.contents))
+
+    def _told(self, request, context):
+        names = [model.name for model in self._models()]
+        if request.model not in ("", *names):
+            error = errors.UnknownModelError(f"no model {request.model!r}; there are: {', '.join(names)}")
+            context.abort_with_status(rpc_status.to_status(errors.to_status(error)))
+        name = request.model or f"{request.source_language_code}-{request.target_language_code}"
+        return translation_pb2.TranslateTextResponse(translations=[translation_pb2.TranslatedText(model=name)])
 
     def StreamTranslateText(self, request, context):
         self._receive(request, context)
@@ -46,9 +56,15 @@ class Server(translation_pb2_grpc.TranslationServicer):
             context.abort_with_status(rpc_status.to_status(errors.to_status(error)))
 
     def ListModels(self, request, context):
-        return translation_pb2.ListModelsResponse(
-            models=[translation_pb2.Model(name=name, precision="int8") for name in ("en-de", "en-fr")]
-        )
+        return translation_pb2.ListModelsResponse(models=self._models())
+
+    def _models(self) -> list[translation_pb2.Model]:
+        return [
+            translation_pb2.Model(
+                name=f"en-{target}", source_language_code="en", target_language_code=target, precision="int8"
+            )
+            for target in ("de", "fr")
+        ]
 
     def translated(self, text: str) -> translation_pb2.TranslatedText:
         words = len(text.split())

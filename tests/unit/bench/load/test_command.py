@@ -60,7 +60,8 @@ async def test_texts_are_sent_in_turn_over_several_connections(server: Any) -> N
 async def test_request_names_what_was_chosen_or_the_first_model(
     server: Any, chosen: dict[str, str], model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await run_load(LoadSettings(server.address, concurrency=1, requests=1, **chosen), TEXTS)
+    report = await run_load(LoadSettings(server.address, concurrency=1, requests=1, **chosen), TEXTS)
+    assert report["measured"] == ("en-fr (en to fr)" if chosen else "en-de (en to de)")
     request = server.requests[0]
     assert request.model == model
     assert request.source_language_code == chosen.get("source_language", "")
@@ -149,9 +150,20 @@ def test_command_prints_the_report_and_writes_it_with_all_settings(
     assert report["num_texts"] == 3
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", report["date"])
     printed = capsys.readouterr().out
+    assert re.search(r"^model: +en-de \(en to de\)$", printed, re.MULTILINE)
     assert re.search(r"^latency p99: +\d+\.\d ms$", printed, re.MULTILINE)
     assert re.search(rf"^requests: +{report['completed']} answered$", printed, re.MULTILINE)
     assert sorted(os.listdir(tmp_path)) == ["data.txt", "out.json"]
+
+
+def test_a_load_that_the_server_would_refuse_ends_before_it_begins(
+    server: Any, data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--address", server.address, "--data", data, "--model", "nope", "--rate", "5", "--duration", "60"]
+    assert cli.main(["load-test", *arguments]) == 2
+    why = f"the server at {server.address} says: no model 'nope'; there are: en-de, en-fr"
+    assert capsys.readouterr() == ("", f"dragoman load-test: {why}\n")
+    assert server.requests == []
 
 
 def test_html_without_its_extra_fails_before_the_load(

@@ -8,7 +8,7 @@ from dragoman.errors import InvalidRequestError
 
 # A function from settings and metrics to a `service.security.access.Access`.
 ACCESS: Final = "dragoman.access"
-# A function that makes a `service.terms.Terms` without any.
+# A function from a tokenizer and a language to one from `service.terms.Terms`, or None, to such that keep more words.
 KEPT: Final = "dragoman.kept"
 # A function from attention and two `service.text.alignment.Side` to an `Alignment`.
 ALIGNMENTS: Final = "dragoman.alignments"

@@ -1,11 +1,15 @@
 """Terms that are to have given translations, or none, as a plugin finds them and sees them into translations."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from dragoman.tokenizer import Tokenizer
 from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
+
+# A character that a model may have no piece for: none of Latin, punctuation, currencies, arrows or mathematics.
+MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff]|[²³¹¼-¾]")
 
 # Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
 Aligned = Callable[[int, int], Span | None]
@@ -71,9 +75,6 @@ class TermPlanner(Protocol):
 
 class Terms(Protocol):
     """What a call wants to have a given translation."""
-
-    def keeping(self, find: Callable[[str], Iterable[Span]]) -> "Terms":
-        """Give these, and places that `find` finds in a text, which stay as they are."""
 
     def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:
         """Make what plans the segments of a text.

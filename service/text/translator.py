@@ -13,7 +13,7 @@ from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.terms import TermPlan, TermPlanner, Terms
+from service.terms import MAYBE_UNWRITTEN, TermPlan, TermPlanner, Terms
 from service.text import markup, segmentation
 from service.text.attended import SegmentText
 from service.text.capitals import in_small_letters
@@ -21,7 +21,6 @@ from service.text.document import Document
 from service.text.part import Part
 from service.text.piece import Piece, Tags
 from service.text.text_quality import Estimator, TextQuality, without
-from service.text.unwritten import SUSPECT, Unwritten
 
 OnProgress = Callable[[Segment], None]
 
@@ -74,7 +73,7 @@ class Translator:
         self.tokenizer = tokenizer
         self._limits = limits
         self.frame = lru_cache(_FRAMES)(partial(Frame.of, manifest.languages, manifest))
-        self._unwritten = lru_cache(_FRAMES)(partial(Unwritten, tokenizer))
+        self._keeper = lru_cache(_FRAMES)(self._new_keeper)
 
     def open(
         self,
@@ -104,7 +103,7 @@ class Translator:
             return len(piece) <= most_tokens * CHARACTERS_PER_TOKEN and len(encode(piece)) <= most_tokens
 
         language = options.source_language or self.manifest.languages.source("") or ""  # "" where nobody knows
-        terms = self._keeping(options) if SUSPECT.search(text) else options.terms
+        terms = self._keeping(options) if MAYBE_UNWRITTEN.search(text) else options.terms
         forces = self._slots > 1 and options.terms is not None
         planner = None if terms is None else self._planner(terms, options.prefix_ids, forces=forces)
         split = partial(segmentation.split, language=language, fits=fits)
@@ -202,15 +201,14 @@ class Translator:
 
     def _keeping(self, options: RequestOptions) -> Terms | None:
         """Give the terms of a request, and what the model has no pieces for, if it copies names in place of that."""
-        terms = options.terms or self._no_terms
-        if terms is None or not self.manifest.stand_ins or options.decoding.sampling is not None:
+        keeper = self._keeper(options.source_language or self.manifest.languages.source("") or "")
+        if keeper is None or not self.manifest.stand_ins or options.decoding.sampling is not None:
             return options.terms
-        return terms.keeping(self._unwritten(options.source_language or self.manifest.languages.source("") or "").find)
+        return keeper(options.terms)
 
-    @cached_property
-    def _no_terms(self) -> Terms | None:
+    def _new_keeper(self, language: str) -> Callable[[Terms | None], Terms] | None:
         make = plugins.first(plugins.KEPT)
-        return make() if make else None
+        return make(self.tokenizer, language) if make else None
 
     def _planner(self, terms: Terms, prefix_ids: tuple[int, ...], *, forces: bool) -> TermPlanner:
         prefix = self.tokenizer.decode(prefix_ids)

@@ -12,10 +12,10 @@ from typing import Final
 
 from dragoman.scripts import UNSPACED
 from dragoman.tokenizer import Tokenizer
+from plugins.terms.terms import Terms
 from service.rewriting import Span
+from service.terms import MAYBE_UNWRITTEN
 
-# What may be one of them: all but Latin, punctuation, signs of currencies, arrows and signs of mathematics.
-SUSPECT: Final = re.compile(r"[^\x00-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff]|[²³¹¼-¾]")
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 # Languages whose models may have learned the bytes of such characters.
 _UNSPACED_LANGUAGES: Final = frozenset(["bo", "dz", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"])
@@ -37,10 +37,14 @@ class Unwritten:
         self._reads_unspaced = language.partition("-")[0].lower() in _UNSPACED_LANGUAGES
         self._kind = lru_cache(_KEPT)(self._kind_of)
 
+    def __call__(self, terms: Terms | None) -> Terms:
+        """Give the terms of a request, and these beside them."""
+        return (terms or Terms()).keeping(self.find)
+
     def find(self, text: str) -> Iterator[Span]:
         """Yield the borders [start, stop) of each, in their order; words beside one another are one."""
         begun, done = 0, 0
-        for found in SUSPECT.finditer(text):
+        for found in MAYBE_UNWRITTEN.finditer(text):
             place = found.start()
             if place < done or not (kind := self._kind(found[0])):
                 continue

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.tokenizer import Tokenizer
-from service.text.unwritten import Unwritten
+from plugins.terms.unwritten import Unwritten
 from tests.default_model import BUNDLE
 
 TOKENIZER = Tokenizer.open(BUNDLE)

@@ -215,7 +215,7 @@ def _check(options: Mapping[str, Any], others: Sequence[str]) -> None:
     """
     for name, value in options.items():
         if name not in _TYPES:
-            hint = did_you_mean(repr(name), map(repr, [*_TYPES, *others]))
+            hint = did_you_mean(name, [*_TYPES, *others])
             raise TypeError(f"unexpected keyword argument {name!r}{hint}")
         kind, kind_name = _TYPES[name]
         if value is not None and not isinstance(value, kind):

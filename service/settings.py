@@ -408,19 +408,19 @@ def load(flags: Mapping[str, Any] | None = None, *, other_variables: Collection[
     Raises:
         SettingsError: at least one is unknown or impossible.
     """
-    _refuse_unknown({name: value for name, value in os.environ.items() if name not in other_variables})
+    _refuse_unknown(os.environ, other_variables)
     try:
         return Settings(**(flags or {}))
     except ValidationError as error:
         raise SettingsError("; ".join(map(_describe, error.errors()))) from error
 
 
-def _refuse_unknown(environ: Mapping[str, str]) -> None:
+def _refuse_unknown(environ: Mapping[str, str], other_variables: Collection[str]) -> None:
     """Stop at a misspelt variable, which would otherwise silently mean the default."""
-    known = [PREFIX + name.upper() for name in Settings.model_fields]
+    known = [*(PREFIX + name.upper() for name in Settings.model_fields), *other_variables]
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in known and not _KUBERNETES.fullmatch(name):
-            raise SettingsError(f"unknown setting {name}{did_you_mean(name, known)}")
+            raise SettingsError(f"unknown setting {name}{did_you_mean(name, known, PREFIX)}")
 
 
 def _describe(error: Any) -> str:

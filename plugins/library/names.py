@@ -99,7 +99,7 @@ def meant(word: str) -> str:
         return f"; did you mean {OPUS}/{word}?"
     folder = Path(word)
     beside = [str(each) for each in folder.parent.glob("*/")] if folder.parent.is_dir() else []
-    return did_you_mean(str(folder), beside)
+    return did_you_mean(str(folder), beside, str(folder).removesuffix(folder.name))
 
 
 def _is_importable(folder: Path) -> bool:

@@ -440,8 +440,8 @@ def test_what_no_message_can_hold_is_not_sent(kind: type, method: str, echo) -> 
         ("a", {"model": 5}, "model: must be str, is int"),
         ("a", {"max_target_tokens": "5"}, "max_target_tokens: must be int, is str"),
         ("a", {"mean_log_probability": 1}, "mean_log_probability: must be bool, is int"),
-        ("a", {"source_langauge": "de"}, "'source_langauge'; did you mean 'source_language'"),
-        ("a", {"timeout": 5}, "'timeout'; did you mean 'timeout_s'"),
+        ("a", {"source_langauge": "de"}, "'source_langauge'; did you mean source_language"),
+        ("a", {"timeout": 5}, "'timeout'; did you mean timeout_s"),
         ("a", {"xyz": 5}, "unexpected keyword argument 'xyz'$"),
     ],
 )

@@ -110,6 +110,18 @@ def test_a_misspelt_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
+    ("name", "hint"), [("DRAGOMAN_SERVR", "; did you mean DRAGOMAN_SERVER?"), ("DRAGOMAN_XYZ", "")]
+)
+def test_other_variables_are_known_and_only_a_near_one_is_asked_for(
+    name: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "x")
+    with pytest.raises(SettingsError) as caught:
+        load(other_variables=["DRAGOMAN_SERVER"])
+    assert str(caught.value) == f"unknown setting {name}{hint}"
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "DRAGOMAN_SERVICE_HOST",

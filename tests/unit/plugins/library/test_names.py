@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DataError
-from plugins.library.names import Name, parse
+from plugins.library.names import Name, meant, parse
 from tests.server_process import BUNDLE
 
 
@@ -86,3 +86,9 @@ def test_the_current_folder_is_named_where_it_is_that_of_a_model(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=r"decoder.yml: is a file; give its folder, \.$"):
         parse(["decoder.yml"])
+
+
+def test_folders_are_not_alike_for_the_folder_that_they_lie_in(tmp_path: Path) -> None:
+    (tmp_path / "opt").mkdir()
+    assert meant(str(tmp_path / "nope")) == ""
+    assert meant(str(tmp_path / "optt")) == f"; did you mean {tmp_path / 'opt'}?"

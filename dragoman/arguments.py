@@ -11,7 +11,7 @@ from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
 from dragoman.language import AUTO, RULE, is_code
 from dragoman.spelling import did_you_mean
 
-_DIGITS: Final = re.compile("[0-9]{1,10}")
+_DIGITS: Final = re.compile("[0-9]{1,4300}")  # of more, int() reads no number
 _MOST: Final = 2**32 - 1  # that a field of a message holds
 # Flags of one meaning, of which a command has one.
 _SAME_FLAGS: Final = (
@@ -89,9 +89,25 @@ def whole(text: str) -> int:
     return _within(text, 0)
 
 
+def number(text: str) -> float:
+    """Read any number.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, is {text!r}") from None
+
+
 def _within(text: str, least: int) -> int:
-    if not _DIGITS.fullmatch(text) or not least <= (read := int(text)) <= _MOST:
-        raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {_MOST}, is {text!r}")
+    """Read a number; a server may take less than a message can hold, and says so itself."""
+    read = int(text) if _DIGITS.fullmatch(text) else -1
+    if read < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, is {text!r}")
+    if read > _MOST:
+        raise argparse.ArgumentTypeError(f"must be at most {_MOST}, is {text!r}")
     return read
 
 

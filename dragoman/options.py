@@ -112,6 +112,14 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "request_id": (str, "str"),
     "priority": (str, "str"),
 }
+# Of those that are counted.
+_RANGES: Final[Mapping[str, str]] = {
+    "max_target_tokens": "0 to the limit of the model",
+    "beam_size": "0 to 16",
+    "alternatives": "0 to 16",
+    "top_k": "0 to 4294967295",
+    "seed": "0 to 4294967295",
+}
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -252,7 +260,7 @@ def _fields(
     counts = {"max_target_tokens": max_target_tokens, "beam_size": beam_size, "alternatives": alternatives}
     for name, count in {**counts, "top_k": top_k, "seed": seed}.items():
         if not 0 <= (count or 0) < 2**32:
-            raise ValueError(f"{name} must be 0 to {2**32 - 1}, is {count}")
+            raise ValueError(f"{name} must be {_RANGES[name]}, is {count}")
     for name, number in (("length_penalty", length_penalty), ("temperature", temperature), ("top_p", top_p)):
         as_float(name, number or 0.0)
     return {

@@ -134,7 +134,7 @@ def test_another_input_is_refused(short: Path, tmp_path: Path) -> None:
         (["--text", "body"], ["in.jsonl: no row has a 'body'"]),
         (["--text", "id"], ["--id and --text: must be two columns"]),
         (["--model", "fr"], ["no model 'fr'; there are: en-de"]),
-        (["--part-rows", "0"], ["--part-rows", "from 1"]),
+        (["--part-rows", "0"], ["--part-rows", "at least 1"]),
         (["--address", "127.0.0.1:1", "--models", "models"], ["not allowed with argument"]),
         (["--address", "127.0.0.1:1"], ["no server answers at 127.0.0.1:1"]),
     ],

@@ -421,8 +421,10 @@ def test_what_no_message_can_hold_is_not_sent(kind: type, method: str, echo) -> 
     with pytest.raises(ValueError, match="surrogates not allowed"):
         call(kind, echo.address, method, "\ud800")
     for limit in (-1, 2**32):
-        with pytest.raises(ValueError, match=f"max_target_tokens must be 0 to 4294967295, is {limit}"):
+        with pytest.raises(ValueError, match=f"max_target_tokens must be 0 to the limit of the model, is {limit}"):
             call(kind, echo.address, method, "a", max_target_tokens=limit)
+        with pytest.raises(ValueError, match=f"beam_size must be 0 to 16, is {limit}"):
+            call(kind, echo.address, method, "a", beam_size=limit)
     with pytest.raises(ValueError, match='must be "interactive" or "bulk"'):
         call(kind, echo.address, method, "a", priority="urgent")
     assert not echo.servicer.requests

@@ -80,10 +80,19 @@ def test_any_option_of_draws_asks_for_them_and_the_others_are_left_out(name: str
     assert not config_of(in_order=False, **{name: None}).options.HasField("sampling")
 
 
-@pytest.mark.parametrize("name", ["max_target_tokens", "beam_size", "alternatives", "top_k", "seed"])
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("max_target_tokens", "the limit of the model"),
+        ("beam_size", "16"),
+        ("alternatives", "16"),
+        ("top_k", f"{2**32 - 1}"),
+        ("seed", f"{2**32 - 1}"),
+    ],
+)
 @pytest.mark.parametrize("number", [-1, 2**32])
-def test_a_number_out_of_range_is_named(name: str, number: int) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be 0 to {2**32 - 1}, is {number}"):
+def test_a_number_out_of_range_is_named(name: str, most: str, number: int) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be 0 to {most}, is {number}"):
         config_of(in_order=False, **{name: number})
 
 

@@ -83,8 +83,12 @@ _EXTRAS = {
 # Of requests, whose errors name their fields.
 _FLAGS = {"model": "--model", "source_language_code": "--from", "target_language_code": "--to"}
 _OPTION = re.compile(
-    r"(?:options\.)?(?:sampling\.)?(alternatives|beam_size|length_penalty|seed|target_prefix|temperature|top_[kp])"
+    r"(?:options\.)?(?:sampling\.)?"
+    "(alignments|alternatives|beam_size|glossary|length_penalty|protect_placeholders|quality_estimate|seed|"
+    "target_prefix|temperature|top_[kp])"
 )
+# Of what is wrong with a field, where it names others.
+_IN_WORDS = {"options.sampling": "--temperature, --top-k, --top-p or --seed", "beam_size": "--beam-size"}
 _PACKAGES = ("dragoman", "service", "plugins", "model", "export", "bench")
 
 
@@ -166,7 +170,8 @@ def _words(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}"
     violations = getattr(error, "violations", ())
     if violations and str(error).startswith(f"{violations[0].field}: "):
-        return "; ".join(f"{_flag_of(field)}: {description}" for field, description in violations)
+        said = "; ".join(f"{_flag_of(field)}: {description}" for field, description in violations)
+        return re.sub("|".join(_IN_WORDS), lambda name: _IN_WORDS[name[0]], said)
     return str(error)
 
 

@@ -327,23 +327,25 @@ class Settings(BaseSettings):
     def _goes_with_a_certificate(cls, value: str, info: ValidationInfo) -> str:
         certificate = bool(info.data.get("tls_certificate"))
         if value and not certificate:
-            raise ValueError("must be left out where there is no tls_certificate")
+            raise ValueError("must be left out where there is no --tls-certificate")
         if info.field_name == "tls_key" and certificate and not value:
-            raise ValueError("must be given, since there is a tls_certificate")
+            raise ValueError("must be given, since there is a --tls-certificate")
         return value
 
     @field_validator("pinned_models")
     @classmethod
     def _goes_with_a_budget(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if value and not (info.data.get("model_memory_mb") or info.data.get("keep_alive_s")):
-            raise ValueError("must be left out where there is no model_memory_mb and no keep_alive_s: all models stay")
+            raise ValueError(
+                "must be left out where there is no --model-memory-mb and no --keep-alive-s: all models stay"
+            )
         return value
 
     @field_validator("device")
     @classmethod
     def _has_measured_memory(cls, value: str, info: ValidationInfo) -> str:
         if value != "cpu" and info.data.get("model_memory_mb"):
-            raise ValueError("must be cpu where there is a model_memory_mb: what a model takes of a GPU is not known")
+            raise ValueError("must be cpu where there is a --model-memory-mb: what a model takes of a GPU is not known")
         return value
 
     @field_validator("processes")

@@ -33,6 +33,8 @@ _NOT_OF_DOCUMENTS: Final = {
     "quality_estimate": "--quality-estimate",
     "target_prefix": "--target-prefix",
 }
+# What draws tokens: nothing sees to it that placeholders are among them.
+_DRAWS: Final = {"temperature": "--temperature", "top_k": "--top-k", "top_p": "--top-p", "seed": "--seed"}
 
 
 def tell_of_one(texts: Sequence[str]) -> None:
@@ -92,6 +94,14 @@ def read(path: Path) -> Document:
         return read_document(path.name, content)
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
+
+
+def check_draws(parser: argparse.ArgumentParser, options: argparse.Namespace, document: Document) -> None:
+    """End the command with 2 where tokens are to be drawn for a document whose placeholders stay as they are."""
+    given = [flag for name, flag in _DRAWS.items() if getattr(options, name) is not None]
+    if given and document.protects_placeholders:
+        suffix = options.file.suffix.lower()
+        parser.error(f"argument {given[0]}: not with {suffix} files, whose placeholders stay as they are")
 
 
 def translate(

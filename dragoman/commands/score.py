@@ -24,6 +24,7 @@ from dragoman.exit_codes import EXIT_OK
 from dragoman.loading import load
 
 _COMMAND: Final = "score"
+_TEXTS: Final = {"source_text": "the text", "target_text": "the translation"}
 
 
 class Pair(NamedTuple):
@@ -164,5 +165,6 @@ def _as_dict(line: str, made: Score) -> dict[str, object]:
 
 def _reason(error: DragomanError) -> str:
     """Say what is wrong with a line, and with which of its texts."""
-    said = [f"{violation.field.rpartition('.')[2]} {violation.description}" for violation in error.violations]
+    fields = [(violation.field.rpartition(".")[2], violation.description) for violation in error.violations]
+    said = [f"{_TEXTS.get(field, field)} {description}" for field, description in fields]
     return "; ".join(said) or error.message

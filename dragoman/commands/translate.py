@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from dragoman.access import Access
 from dragoman.answers import Model, Translation
-from dragoman.arguments import Parser, count, language, source_language, whole
+from dragoman.arguments import Parser, count, language, number, source_language, whole
 from dragoman.client import Client
 from dragoman.commands import document_files, model_source
 from dragoman.commands.lines import (
@@ -94,6 +94,7 @@ def translate(arguments: list[str]) -> int:
         options.seed = secrets.randbits(_SEED_BITS)  # one for all lines, whose calls would each get their own
     if options.file:
         document = document_files.read(options.file)
+        document_files.check_draws(parser, options, document)
         options.html = True
         options.protect_placeholders |= document.protects_placeholders
         code = document_files.translate(document, options, _place(options, let_in))
@@ -150,7 +151,7 @@ def build_parser() -> Parser:
     add("--beam-size", type=count, metavar="N", help="hypotheses to keep at a time; default: as the server is set")
     add(
         "--length-penalty",
-        type=float,
+        type=number,
         metavar="X",
         help="power of their length in their score; default: 1",
     )
@@ -161,11 +162,11 @@ def build_parser() -> Parser:
         help="write the best N translations of each text, a line each: number of the text<TAB>score<TAB>translation",
     )
     add("--target-prefix", default="", metavar="TEXT", help="what each translation begins with")
-    add("--temperature", type=float, metavar="X", help="draw tokens at random, by scores divided by X; 0.01 to 10")
+    add("--temperature", type=number, metavar="X", help="draw tokens at random, by scores divided by X; 0.01 to 10")
     add("--top-k", type=whole, metavar="N", help="draw tokens of the N most probable ones")
     add(
         "--top-p",
-        type=float,
+        type=number,
         metavar="X",
         help="draw tokens of the most probable ones that have probability X together",
     )

@@ -67,6 +67,7 @@ class KeyEntry(BaseModel):
 
 
 _ENTRIES: Final = TypeAdapter(dict[Name, KeyEntry])
+_FIELD: Final = re.compile("|".join(KeyEntry.model_fields))  # each is a flag of the command
 
 
 class KeyStore:
@@ -101,12 +102,12 @@ def entry_of(key: str, **limits: Any) -> KeyEntry:
     """Make the entry of a key: it holds its hash only.
 
     Raises:
-        SettingsError: a limit is impossible.
+        SettingsError: a limit is impossible; it is named by its flag.
     """
     try:
         return KeyEntry(sha256=_sha256(key).hexdigest(), **limits)
     except ValidationError as error:
-        raise SettingsError(_describe(error)) from error
+        raise SettingsError(_FIELD.sub(lambda field: f"--{field[0].replace('_', '-')}", _describe(error))) from error
 
 
 def line_of(name: str, entry: KeyEntry) -> str:

@@ -2,7 +2,7 @@
 
 import sys
 
-from dragoman.arguments import Parser
+from dragoman.arguments import Parser, count, number
 from dragoman.exit_codes import EXIT_OK
 from plugins.access import api_keys
 
@@ -26,7 +26,7 @@ def build_parser() -> Parser:
     )
     add = parser.add_argument
     add("name", help="owner of the key: up to 64 letters, digits, _ and -; shown in metrics")
-    add("--requests-per-s", type=float, help="calls per second in the long run (default: unlimited)")
-    add("--burst", type=int, help="calls at once after a pause (default: as many as in one second)")
-    add("--concurrent-requests", type=int, help="calls at the same time (default: unlimited)")
+    add("--requests-per-s", type=number, help="calls per second in the long run (default: unlimited)")
+    add("--burst", type=count, help="calls at once after a pause (default: as many as in one second)")
+    add("--concurrent-requests", type=count, help="calls at the same time (default: unlimited)")
     return parser

@@ -92,7 +92,7 @@ def _ids(encode: Callable[[str], list[int]], field: str, text: str, room: int) -
     if len(ids) > room:
         raise _bad(field, f"{most}, is {len(ids)}")
     if not ids:
-        raise _bad(field, "must hold text in which the model sees something, is empty or blank")
+        raise _bad(field, "must be at least 1 token of the model, is 0: it is empty or blank")
     return ids
 
 

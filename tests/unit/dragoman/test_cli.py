@@ -211,6 +211,7 @@ def test_the_package_is_the_command_line(capfd) -> None:
         ("options.beam_size", "--beam-size"),
         ("options.sampling.top_k", "--top-k"),
         ("beam_size", "--beam-size"),
+        ("options.protect_placeholders", "--protect-placeholders"),
         ("contents", "contents"),
     ],
 )
@@ -227,3 +228,21 @@ def run(arguments):
     )
     assert main(["translate"]) == 2
     assert one_line(capsys) == f"dragoman translate: {flag}: is bad; --model: is not"
+
+
+def test_what_is_wrong_with_a_field_names_others_by_their_flags(
+    define: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    define(
+        "translate",
+        """
+from service.calls.limits import bad_beam, invalid
+def run(arguments):
+    raise invalid([*bad_beam(4, 1.0, 5, 32, "options.", sampled=True)])
+""",
+    )
+    assert main(["translate"]) == 2
+    assert one_line(capsys) == (
+        "dragoman translate: --beam-size: must be at most 1 with --temperature, --top-k, --top-p or --seed, is 4; "
+        "--alternatives: must be at most --beam-size, which is 4, is 5"
+    )

@@ -96,10 +96,10 @@ def test_models_are_pinned_in_a_budget_of_memory_that_is_measured() -> None:
     bounded = load({"model_memory_mb": "100", "pinned_models": "en-de, de-en"})
     assert bounded.pinned_models == ("en-de", "de-en")
     with pytest.raises(
-        SettingsError, match=r"\(--pinned-models\): must be left out where there is no model_memory_mb and"
+        SettingsError, match=r"\(--pinned-models\): must be left out where there is no --model-memory-mb and"
     ):
         load({"pinned_models": "en-de"})
-    with pytest.raises(SettingsError, match=r"\(--device\): must be cpu where there is a model_memory_mb"):
+    with pytest.raises(SettingsError, match=r"\(--device\): must be cpu where there is a --model-memory-mb"):
         load({"model_memory_mb": "100", "device": "cuda"})
 
 

@@ -109,6 +109,13 @@ def test_what_has_no_place_in_a_document_is_refused(srt: Path, tmp_path: Path, f
     assert said == f"argument {flags[0].partition('=')[0]}: not with --file"
 
 
+@pytest.mark.parametrize("flag", ["--temperature", "--top-k", "--top-p", "--seed"])
+def test_no_tokens_are_drawn_where_placeholders_stay(tmp_path: Path, asked, flag: str, capfd) -> None:
+    (tmp_path / "in.po").write_text(PO)
+    said = bad(capfd, "--file", str(tmp_path / "in.po"), "--out", str(tmp_path / "out.po"), f"{flag}=1")
+    assert said == f"argument {flag}: not with .po files, whose placeholders stay as they are"
+
+
 def test_file_and_out_need_each_other(srt: Path, capfd) -> None:
     for flag in ("--file", "--out"):
         assert bad(capfd, flag, str(srt)) == "arguments --file and --out: each needs the other"

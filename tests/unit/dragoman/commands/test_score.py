@@ -50,7 +50,7 @@ def test_a_line_that_cannot_be_scored_is_empty_and_named(monkeypatch, capfd) -> 
     assert out == "\n\n\n-0.250000\n"
     assert err.splitlines() == [
         "dragoman score: line 1: must be a text, a tab and its translation, has 0 tabs",
-        "dragoman score: line 2: target_text must be at most 9 tokens",
+        "dragoman score: line 2: the translation must be at most 9 tokens",
         "dragoman score: line 3: must be a text, a tab and its translation, has 2 tabs",
     ]
     assert asked == [[("a", "b"), ("f", "g")]]
@@ -81,4 +81,4 @@ def test_json_has_each_token(monkeypatch, capfd) -> None:
         "error": None,
     }
     assert failed["mean_log_probability"] is None
-    assert failed["error"] == {"reason": "INVALID_REQUEST", "message": "target_text must be at most 9 tokens"}
+    assert failed["error"] == {"reason": "INVALID_REQUEST", "message": "the translation must be at most 9 tokens"}

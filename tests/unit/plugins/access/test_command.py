@@ -38,10 +38,11 @@ def test_every_key_is_another(capsys) -> None:
     ("arguments", "named"),
     [
         (["a name"], "a name: must be 1 to 64 letters, digits, _ and -"),
-        (["alice", "--requests-per-s=0"], "requests_per_s"),
-        (["alice", "--burst=3"], "burst"),
-        (["alice", "--concurrent-requests=-1"], "concurrent_requests"),
-        (["alice", "--burst=many"], "--burst"),
+        (["alice", "--requests-per-s=0"], ": --requests-per-s: must be greater than or equal to 0.000001; given: 0.0"),
+        (["alice", "--requests-per-s=x"], "argument --requests-per-s: must be a number, is 'x'"),
+        (["alice", "--burst=3"], ": --burst: needs --requests-per-s; given: 3"),
+        (["alice", "--concurrent-requests=-1"], "argument --concurrent-requests: must be a whole number of at least 1"),
+        (["alice", "--burst=many"], "argument --burst: must be a whole number of at least 1, is 'many'"),
         ([], "name"),
     ],
 )

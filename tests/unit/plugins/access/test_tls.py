@@ -96,5 +96,5 @@ def test_a_broken_change_keeps_what_there_was(files, authority) -> None:
     ],
 )
 def test_settings_of_tls_come_together(given, problem) -> None:
-    with pytest.raises(SettingsError, match=f"--{problem.replace('_', '-')}.*tls_certificate"):
+    with pytest.raises(SettingsError, match=f"--{problem.replace('_', '-')}.*--tls-certificate"):
         load(given)

@@ -71,9 +71,9 @@ def test_the_result_has_the_score_of_each_token(translator, tokenizer) -> None:
 @pytest.mark.parametrize(
     ("source", "target", "field", "said"),
     [
-        ("", "tom", "source_text", "must hold text in which the model sees something, is empty or blank"),
-        ("tom", "", "target_text", "must hold text in which the model sees something, is empty or blank"),
-        ("", "", "source_text", "must hold text"),
+        ("", "tom", "source_text", "must be at least 1 token of the model, is 0: it is empty or blank"),
+        ("tom", "", "target_text", "must be at least 1 token of the model, is 0: it is empty or blank"),
+        ("", "", "source_text", "must be at least 1 token"),
         ("x" * 24, "tom", "source_text", "must be at most 23 tokens of the model, is "),
         ("tom", "x" * 32, "target_text", "must be at most 31 tokens of the model, is "),
         ("a" * 1_000_000, "tom", "source_text", "must be at most 23 tokens of the model, is 1000000 characters"),

@@ -72,7 +72,7 @@ def check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     formats = []
     for flag, path in (("--file", options.file), ("--out", options.out)):
         try:
-            formats.append(format_of(path.name))
+            formats.append(format_of(path.name or str(path)))
         except ValueError as error:
             parser.error(f"argument {flag}: {error}")
     if formats[0] != formats[1]:

@@ -187,7 +187,7 @@ def _check_fields(content: Any, kind: Any, path: str) -> None:
         if value is None:
             continue  # as if it were not there
         if field.is_repeated and not isinstance(value, list):
-            raise _invalid(place, f"must be a list, is {_type_name(value)}")
+            raise _invalid(place, f"must be a list, is {type_name(value)}")
         for index, each in enumerate(value if field.is_repeated else [value]):
             _check_value(each, field, f"{place}[{index}]" if field.is_repeated else place)
 
@@ -196,7 +196,7 @@ def _check_value(value: Any, field: Any, place: str) -> None:
     """Check the type of one value; the errors are those of :func:`_check_fields`."""
     kind, name = _TYPES.get(field.cpp_type, (object, ""))
     if not isinstance(value, kind):
-        raise _invalid(place, f"must be {name}, is {_type_name(value)}")
+        raise _invalid(place, f"must be {name}, is {type_name(value)}")
     if isinstance(value, str) and not is_whole(value):
         raise _invalid(place, HALF)
     if field.message_type is not None:
@@ -217,9 +217,10 @@ def _invalid(field: str, description: str) -> InvalidRequestError:
 
 
 def _no_object(content: Any) -> InvalidRequestError:
-    return InvalidRequestError(f"the body must be a JSON object, is {_type_name(content)}")
+    return InvalidRequestError(f"the body must be a JSON object, is {type_name(content)}")
 
 
-def _type_name(content: Any) -> str:
+def type_name(content: Any) -> str:
+    """Say what kind of value of JSON it is."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(content), "a number")

@@ -20,6 +20,7 @@ from plugins.protocols.multipart import File
 MAX_FIELDS: Final = 2_000
 _DECODER: Final = json.JSONDecoder()
 _BEGUN_FIELD: Final = re.compile(r'\s*[{,]\s*"([^"\\]*)"\s*:\s*')
+_MOST_SHOWN: Final = 40  # characters of a bad value
 _FLAGS: Final = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 
@@ -103,7 +104,7 @@ def text_of(given: Mapping[str, Any], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidRequestError(json_messages.named(name, "must be one string"))
+        raise InvalidRequestError(json_messages.named(name, f"must be one string, is {_kind(value)}"))
     return _whole(value, name)
 
 
@@ -111,7 +112,7 @@ def needed(given: Mapping[str, Any], name: str) -> str:
     """Give a parameter that is a string and must be there; the errors are those of :func:`text_of`."""
     value = text_of(given, name)
     if not value:
-        raise InvalidRequestError(json_messages.named(name, "the parameter is missing"))
+        raise _empty(given, name)
     return value
 
 
@@ -122,14 +123,14 @@ def texts_of(given: Mapping[str, Any], name: str) -> tuple[list[str], bool]:
         InvalidRequestError: it is missing, or something else.
     """
     texts = given.get(name)
-    if not texts:
-        raise InvalidRequestError(json_messages.named(name, "the parameter is missing"))
+    if texts in (None, "", []):
+        raise _empty(given, name)
     is_list = isinstance(texts, list)
     texts = texts if is_list else [texts]
     for index, text in enumerate(texts):
         place = f"{name}[{index}]" if is_list else name
         if not isinstance(text, str):
-            raise InvalidRequestError(json_messages.named(place, "must be a string"))
+            raise InvalidRequestError(json_messages.named(place, f"must be a string, is {_shown(text)}"))
         _whole(text, place)
     return texts, is_list
 
@@ -158,7 +159,7 @@ def flag_of(given: Mapping[str, Any], name: str) -> bool:
         return value
     flag = _FLAGS.get(str("" if value is None else value).lower())
     if flag is None:
-        raise InvalidRequestError(json_messages.named(name, "must be true or false"))
+        raise InvalidRequestError(json_messages.named(name, f"must be true or false, is {_shown(value)}"))
     return flag
 
 
@@ -174,8 +175,23 @@ def number_of(given: Mapping[str, Any], name: str, limit: int) -> int:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limit:
-        raise InvalidRequestError(json_messages.named(name, f"must be a whole number, 0 to {limit}"))
+        rule = f"must be a whole number, 0 to {limit}, is {_shown(value)}"
+        raise InvalidRequestError(json_messages.named(name, rule))
     return value
+
+
+def _empty(given: Mapping[str, Any], name: str) -> InvalidRequestError:
+    said = "the parameter is missing" if given.get(name) is None else "must not be empty"
+    return InvalidRequestError(json_messages.named(name, said))
+
+
+def _shown(value: Any) -> str:
+    """Show a value that is wrong; of a long one its kind."""
+    return f"{value!r:.{_MOST_SHOWN}}" if isinstance(value, str | float) or type(value) is int else _kind(value)
+
+
+def _kind(value: Any) -> str:
+    return "a file" if isinstance(value, File) else json_messages.type_name(value)
 
 
 def _whole(text: str, name: str) -> str:

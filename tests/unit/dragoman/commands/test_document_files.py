@@ -123,6 +123,7 @@ def test_file_and_out_need_each_other(srt: Path, capfd) -> None:
 
 def test_a_format_that_there_is_not_is_refused(srt: Path, capfd) -> None:
     assert bad(capfd, "--file", "a.pdf", "--out", "b.pdf").startswith("argument --file: must end in .srt, ")
+    assert bad(capfd, "--file", ".", "--out", "b.pdf").endswith(", is '.'")
     assert bad(capfd, "--file", str(srt), "--out", "b.po") == (
         "argument --out: must be of the format of --file, is 'b.po'"
     )

@@ -1,11 +1,16 @@
-"""The beginning of a body, in which a key is looked for."""
+"""Parameters, and what is wrong with them; the beginning of a body, in which a key is looked for."""
 
 import json
+from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.errors import InvalidRequestError
+from plugins.protocols import form
 from plugins.protocols.form import begun_object
+from plugins.protocols.multipart import File
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -26,3 +31,31 @@ def test_of_a_beginning_the_fields_that_are_whole_are_read(content: dict[str, ob
 def test_any_bytes_are_a_beginning(body: bytes) -> None:
     begun_object(body)
     begun_object(b'{"a":' + body)
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "said"),
+    [
+        (form.texts_of, None, "the parameter is missing"),
+        (form.texts_of, "", "must not be empty"),
+        (form.texts_of, [], "must not be empty"),
+        (form.texts_of, 0, "must be a string, is 0"),
+        (form.texts_of, File("x", b"y"), "must be a string, is a file"),
+        (form.needed, None, "the parameter is missing"),
+        (form.needed, "", "must not be empty"),
+        (form.needed, ["en", "de"], "must be one string, is a list"),
+        (form.flag_of, "maybe", "must be true or false, is 'maybe'"),
+        (form.flag_of, "x" * 1000, f"must be true or false, is '{'x' * 39}"),
+        (form.flag_of, {}, "must be true or false, is an object"),
+    ],
+)
+def test_a_bad_value_is_named(read: Callable[..., object], value: object, said: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        read({"q": value}, "q")
+    assert caught.value.message == f"q: {said}"
+
+
+@pytest.mark.parametrize(("value", "is_"), [(16, "16"), (1.5, "1.5"), ("-1", "'-1'"), (True, "a boolean")])
+def test_a_number_beyond_its_limit_is_named(value: object, is_: str) -> None:
+    with pytest.raises(InvalidRequestError, match=f"n: must be a whole number, 0 to 15, is {is_}$"):
+        form.number_of({"n": value}, "n", 15)

@@ -180,7 +180,7 @@ class _Server:
         try:
             server, _ = prometheus_client.start_http_server(address.port, address.host, registry=self._metrics.registry)
         except OSError as error:
-            raise cannot_listen(address, error) from error
+            raise cannot_listen(address, "--metrics-address", error) from error
         _log.info(f"metrics on {address._replace(port=server.server_port)}")
         try:
             yield

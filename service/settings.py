@@ -84,6 +84,7 @@ class Settings(BaseSettings):
     address: str = Field("127.0.0.1:50051", description="where gRPC listens, host:port (port 0: any free port)")
     http_address: str = Field(
         "127.0.0.1:8080",
+        validate_default=True,
         description="where HTTP listens, host:port (port 0: any free port), with the certificates and keys of gRPC; "
         "none: nowhere",
     )
@@ -98,7 +99,9 @@ class Settings(BaseSettings):
         "says who calls, and X-Forwarded-Proto by which scheme",
     )
     metrics_address: str = Field(
-        "127.0.0.1:9464", description="where Prometheus reads the metrics over HTTP, host:port (port 0: any free port)"
+        "127.0.0.1:9464",
+        validate_default=True,
+        description="where Prometheus reads the metrics over HTTP, host:port (port 0: any free port)",
     )
     tls_certificate: str = Field("", description="PEM file with the server's certificate and its chain; enables TLS")
     tls_key: str = Field("", validate_default=True, description="PEM file with the private key of the certificate")
@@ -293,7 +296,10 @@ class Settings(BaseSettings):
     def _is_address(cls, value: str, info: ValidationInfo) -> str:
         if info.field_name == "http_address" and value == NOWHERE:
             return ""
-        Address.parse(value)
+        address = Address.parse(value)
+        for other in ("address", "http_address"):
+            if other != info.field_name and address.port and info.data.get(other) == value:
+                raise ValueError(f"must differ from --{other.replace('_', '-')}")
         return value
 
     @field_validator("models", mode="before")

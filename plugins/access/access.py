@@ -9,7 +9,7 @@ from plugins.access.api_keys import KeyStore
 from plugins.access.callers import KeyHolders
 from plugins.access.watched_files import ReloadableFiles
 from service.security.access import Access
-from service.settings import Settings
+from service.settings import Settings, SettingsError
 from service.telemetry.metrics import Metrics
 
 
@@ -37,4 +37,7 @@ def _keys(settings: Settings, metrics: Metrics) -> ReloadableFiles[KeyStore] | N
     if not settings.api_keys:
         return None
     path = Path(settings.api_keys)
-    return ReloadableFiles("api_keys", [path], lambda contents: api_keys.parse(contents[0], str(path)), metrics)
+    try:
+        return ReloadableFiles("api_keys", [path], lambda contents: api_keys.parse(contents[0], str(path)), metrics)
+    except SettingsError as error:
+        raise SettingsError(f"--api-keys: {error}") from error

@@ -13,6 +13,7 @@ from service.settings import Settings, SettingsError
 from service.telemetry.metrics import Metrics
 
 _WITHOUT_AUTHORITIES: Final = 2  # files: the certificate and its key
+_FLAGS: Final = ("--tls-certificate", "--tls-key", "--tls-client-ca")
 
 
 class Identity(NamedTuple):
@@ -74,7 +75,10 @@ def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
         given = grpc.ssl_server_certificate_configuration([(key, certificate)], authorities[0] if authorities else None)
         return Identity(given, context)
 
-    return Certificates("tls", paths, make, metrics)
+    try:
+        return Certificates("tls", paths, make, metrics)
+    except SettingsError as error:
+        raise SettingsError(f"{', '.join(_FLAGS[: len(paths)])}: {error}") from error
 
 
 def _context(paths: Sequence[Path], authorities: Sequence[bytes]) -> ssl.SSLContext:

@@ -25,6 +25,7 @@ from service.telemetry.metrics import Metrics
 HANDSHAKE_TIMEOUT_S: Final = 10.0
 # A connection without calls costs a file descriptor; proxies keep theirs for a minute or so.
 IDLE_TIMEOUT_S: Final = 120.0
+_FLAG: Final = "--http-address"
 _BACKLOG: Final = 1024
 _LOOK_PERIOD_S: Final = 1.0
 _ERROR_PAUSE_S: Final = 0.1  # as where no descriptor is free
@@ -91,12 +92,12 @@ class Connections:
         Raises:
             OSError: that is not possible.
         """
-        self._sockets = bound(address, shared=self._settings.processes > 1)
+        self._sockets = bound(address, _FLAG, shared=self._settings.processes > 1)
         for listening in self._sockets:
             try:
                 listening.listen(_BACKLOG)
             except OSError as error:  # two sockets were bound at the same time
-                raise cannot_listen(address, error) from error
+                raise cannot_listen(address, _FLAG, error) from error
             listening.setblocking(False)
             self._listen(listening)
         self._begin(self._look_after())

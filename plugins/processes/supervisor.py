@@ -62,8 +62,8 @@ class _Supervisor:
         signal.set_wakeup_fd(writing)
         self._reserved: list[socket.socket] = []
         addresses = {
-            "address": self._reserve(settings.address),
-            "http_address": settings.http_address and self._reserve(settings.http_address),
+            "address": self._reserve(settings.address, "--address"),
+            "http_address": settings.http_address and self._reserve(settings.http_address, "--http-address"),
         }
         self._page = _listening(settings.metrics_address)
         self._opened = OpenedGraphs(settings)
@@ -95,13 +95,13 @@ class _Supervisor:
             for key, _ in self._selector.select(self._group.wait_s(time.monotonic())):
                 key.data()
 
-    def _reserve(self, address: str) -> str:
+    def _reserve(self, address: str, flag: str) -> str:
         """See that an address is free, and let nobody but our servers have it; gives it with its port."""
-        free = bound(Address.parse(address))
+        free = bound(Address.parse(address), flag)
         chosen = Address.parse(address)._replace(port=free[0].getsockname()[1])
         for one in free:
             one.close()
-        self._reserved += bound(chosen, shared=True)
+        self._reserved += bound(chosen, flag, shared=True)
         return str(chosen)
 
     def _start(self, member: Member) -> _Work | None:
@@ -216,7 +216,7 @@ def _tell(writing: int) -> None:
 
 def _listening(metrics_address: str) -> socket.socket:
     address = Address.parse(metrics_address)
-    listening, *others = bound(address)
+    listening, *others = bound(address, "--metrics-address")
     for other in others:
         other.close()
     listening.listen()

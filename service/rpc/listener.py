@@ -68,7 +68,8 @@ class Listener:
     def _make_server(self, address: Address) -> tuple[Any, int]:
         """Make a server on an address, not started yet; and say which port it got."""
         if self._settings.processes == 1:
-            for free in bound(address):  # gRPC would write about a failure to standard error, and not say why
+            # gRPC would write about a failure to standard error, and not say why.
+            for free in bound(address, "--address"):
                 free.close()
         server = grpc.aio.server(options=_options(self._settings))
         self._add_services(server)

@@ -12,9 +12,9 @@ from dragoman.address import Address
 _log = structlog.get_logger()
 
 
-def cannot_listen(address: Address, error: OSError) -> OSError:
-    """Make an error that names the address."""
-    return OSError(f"cannot listen on {address}: {error.strerror or error}")
+def cannot_listen(address: Address, flag: str, error: OSError) -> OSError:
+    """Make an error that names the address, and the flag that gives it."""
+    return OSError(f"cannot listen on {address} ({flag}): {error.strerror or error}")
 
 
 def _places(address: Address) -> list[Any]:
@@ -26,17 +26,15 @@ def _places(address: Address) -> list[Any]:
     Raises:
         OSError: the host is unknown.
     """
-    try:
-        return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise cannot_listen(address, error) from error
+    return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
 
 
-def bound(address: Address, *, shared: bool = False) -> list[socket.socket]:
+def bound(address: Address, flag: str, *, shared: bool = False) -> list[socket.socket]:
     """Bind a socket to each place that the host stands for and this machine has, all with one port.
 
     Args:
         address: port 0: any free port.
+        flag: that gives the address, for errors.
         shared: other sockets of this user may have the port too, as long as they are shared as well.
 
     Raises:
@@ -44,7 +42,11 @@ def bound(address: Address, *, shared: bool = False) -> list[socket.socket]:
     """
     sockets: list[socket.socket] = []
     failure: OSError | None = None
-    for family, kind, protocol, _, place in _places(address):
+    try:
+        places = _places(address)
+    except OSError as error:
+        raise cannot_listen(address, flag, error) from error
+    for family, kind, protocol, _, place in places:
         one = socket.socket(family, kind, protocol)
         try:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -64,7 +66,7 @@ def bound(address: Address, *, shared: bool = False) -> list[socket.socket]:
     for one in sockets:
         one.close()
     assert failure is not None
-    raise cannot_listen(address, failure) from failure
+    raise cannot_listen(address, flag, failure) from failure
 
 
 def warn(address: Address, *, has_tls: bool, asks_for_keys: bool) -> None:

@@ -144,4 +144,4 @@ def test_a_bad_file_at_the_start_ends_it_with_2_and_one_line(launch, tmp_path) -
     server = launch(f"--api-keys={path}")
     assert server.exit_code() == 2
     assert len(server.log) == 1
-    assert server.log[0].startswith(f"dragoman serve: {path}: ")
+    assert server.log[0].startswith(f"dragoman serve: --api-keys: {path}: ")

@@ -173,7 +173,7 @@ def test_a_taken_port_ends_with_2_and_one_line(launch) -> None:
         for flag in ("--address", "--metrics-address", "--http-address"):
             server = launch(f"{flag}={address}")
             assert server.exit_code() == 2
-            assert server.log[-1] == f"dragoman serve: cannot listen on {address}: Address already in use\n"
+            assert server.log[-1] == f"dragoman serve: cannot listen on {address} ({flag}): Address already in use\n"
 
 
 def test_two_servers_cannot_share_a_port(launch, serve) -> None:

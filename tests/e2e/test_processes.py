@@ -140,4 +140,4 @@ def test_what_cannot_be_started_ends_all_with_its_reason(launch, tmp_path: Path)
 def test_a_port_of_another_server_is_not_shared(server: ServerProcess) -> None:
     other = ServerProcess([f"--address={server.address}", "--processes=2"])
     assert other.exit_code() == 2
-    assert re.fullmatch(rf"dragoman serve: cannot listen on {server.address}: .*in use\n", other.log[-1])
+    assert re.fullmatch(rf"dragoman serve: cannot listen on {server.address} \(--address\): .*in use\n", other.log[-1])

@@ -103,6 +103,20 @@ def test_models_are_pinned_in_a_budget_of_memory_that_is_measured() -> None:
         load({"model_memory_mb": "100", "device": "cuda"})
 
 
+@pytest.mark.parametrize(
+    ("given", "name", "other"),
+    [
+        ({"address": "127.0.0.1:8080"}, "http-address", "address"),
+        ({"http_address": "127.0.0.1:9464"}, "metrics-address", "http-address"),
+        ({"address": "[::]:1", "metrics_address": "[::]:1"}, "metrics-address", "address"),
+    ],
+)
+def test_each_port_has_an_address_of_its_own(given: dict[str, str], name: str, other: str) -> None:
+    with pytest.raises(SettingsError, match=rf"\(--{name}\): must differ from --{other}; given: "):
+        load(given)
+    load(dict.fromkeys(("address", "http_address", "metrics_address"), "127.0.0.1:0"))
+
+
 def test_a_misspelt_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_SLOT", "4")
     with pytest.raises(SettingsError, match="unknown setting DRAGOMAN_SLOT; did you mean DRAGOMAN_SLOTS"):

@@ -60,6 +60,7 @@ def test_a_broken_file_is_named_in_one_line(files, broken: str, how: str) -> Non
     with pytest.raises(SettingsError) as caught:
         certificates(files)
     assert str(path) in str(caught.value)
+    assert str(caught.value).startswith("--tls-certificate, --tls-key, --tls-client-ca: ")
     assert "\n" not in str(caught.value)
 
 

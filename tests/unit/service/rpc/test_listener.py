@@ -48,10 +48,10 @@ async def test_elsewhere_what_is_missing_is_said_loudly(tmp_path) -> None:
 async def test_a_taken_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(OSError, match=f"cannot listen on {address}: Address already in use"):
+        with pytest.raises(OSError, match=rf"cannot listen on {address} \(--address\): Address already in use"):
             await warnings(Settings(address=address))
 
 
 async def test_an_unknown_host_is_named() -> None:
-    with pytest.raises(OSError, match=r"cannot listen on no\.such\.host\.invalid:1: "):
+    with pytest.raises(OSError, match=r"cannot listen on no\.such\.host\.invalid:1 \(--address\): "):
         await warnings(Settings(address="no.such.host.invalid:1"))

@@ -5,6 +5,7 @@ import re
 from typing import NamedTuple
 
 _LABEL = re.compile(rb"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+_GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "xds:")
 _HOST_BYTES = 253  # of a whole name, by RFC 1035
 
 
@@ -39,6 +40,16 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def check_target(text: str) -> None:
+    """Check where a client finds a server: `host:port`, or another target of gRPC such as `unix:/path`.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not text.startswith(_GRPC_SCHEMES):
+        Address.parse(text)
 
 
 def _is_ipv6(host: str) -> bool:

@@ -3,10 +3,10 @@
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
-from dragoman.address import Address
+from dragoman.address import Address, check_target
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
 from dragoman.language import AUTO, RULE, is_code
 from dragoman.spelling import did_you_mean
@@ -18,7 +18,6 @@ _SAME_FLAGS: Final = (
     ("--from", "--source-language", "--source", "--src"),
     ("--to", "--target-language", "--target", "--tgt"),
 )
-_GRPC_SCHEMES: Final = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "xds:")
 
 
 class Parser(argparse.ArgumentParser):
@@ -117,7 +116,7 @@ def server_address(text: str) -> str:
     Raises:
         argparse.ArgumentTypeError: it is something else.
     """
-    return text if text.startswith(_GRPC_SCHEMES) else host_and_port(text)
+    return _checked(check_target, text)
 
 
 def host_and_port(text: str) -> str:
@@ -126,8 +125,12 @@ def host_and_port(text: str) -> str:
     Raises:
         argparse.ArgumentTypeError: it is something else.
     """
+    return _checked(Address.parse, text)
+
+
+def _checked(check: Callable[[str], object], text: str) -> str:
     try:
-        Address.parse(text)
+        check(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}; given: {text!r}") from error
     return text

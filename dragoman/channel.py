@@ -7,6 +7,7 @@ import os
 from typing import Any, Final
 
 from dragoman.access import API_KEY_VARIABLE
+from dragoman.address import check_target
 from dragoman.errors import DragomanError, ServerUnavailableError
 
 ADDRESS_VARIABLE: Final = "DRAGOMAN_SERVER"  # DRAGOMAN_ADDRESS says where a server listens, such as 0.0.0.0
@@ -27,11 +28,18 @@ def address_of(given: str | None) -> str:
     """Say which server is meant: the given address, else that of the environment, else the local one.
 
     Raises:
-        ValueError: it is a URL of HTTP.
+        TypeError: it is no str.
+        ValueError: it is neither `host:port` nor another target of gRPC.
     """
+    if not isinstance(given, str | None):
+        raise TypeError(f"address: must be str, is {type(given).__name__}")
     address = given or os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS
     if address.startswith(_SCHEMES):
         raise ValueError(f"address (or {ADDRESS_VARIABLE}) must be host:port of gRPC, not a URL, is {address!r}")
+    try:
+        check_target(address)
+    except ValueError as error:
+        raise ValueError(f"address (or {ADDRESS_VARIABLE}) {error}, is {address!r}") from None
     return address
 
 
@@ -39,8 +47,11 @@ def api_key_of(given: str | None) -> str | None:
     """Say which key to send: the given one, else that of the environment; None: none.
 
     Raises:
+        TypeError: it is no str.
         ValueError: no header can hold the key.
     """
+    if not isinstance(given, str | None):
+        raise TypeError(f"api_key: must be str, is {type(given).__name__}")
     key = os.environ.get(API_KEY_VARIABLE) if given is None else given
     if key and not (key.isascii() and key.isprintable()):
         raise ValueError(f"api_key (or {API_KEY_VARIABLE}) must be printable ASCII")

@@ -53,7 +53,7 @@ from dragoman.options import (
     score_request_of,
     shows_options,
 )
-from dragoman.patience import Patience
+from dragoman.patience import Patience, checked_timeout_s
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 
@@ -78,6 +78,8 @@ class _Base:
     ) -> None:
         if not isinstance(retries, int) or retries < 0:
             raise ValueError(f"retries must be 0 or more, is {retries!r}")
+        if timeout_s is not None:
+            checked_timeout_s(timeout_s)
         self._metadata = (*Access(api_key_of(api_key)).metadata, *(metadata or {}).items())
         self._address = address_of(address)
         self._channel = connect(self._address, options=channel_options())
@@ -120,7 +122,9 @@ class _Base:
             raise in_words(from_rpc_error(rpc_error), self._address) from rpc_error
 
     def _settings(self, patience: Patience) -> dict[str, Any]:
-        """Give the keyword arguments of a call."""
+        """Give the keyword arguments of a call; raises ValueError where the client is closed."""
+        if self._is_closed:
+            raise ValueError("the client is closed")
         return {"timeout": patience.left_s, "metadata": self._metadata}
 
     def _unready(self, timeout_s: float | None) -> DeadlineExceededError:
@@ -180,7 +184,9 @@ class Client(_Base):
         credentials: of a TLS channel, from `grpc.ssl_channel_credentials`; plain text without.
 
     Raises:
-        ValueError: `retries` is negative, the address is a URL of HTTP, or no header can hold the key.
+        ValueError: `retries` or `timeout_s` is negative, the address is neither `host:port` nor another target of gRPC,
+            or no header can hold the key.
+        TypeError: an argument is of a wrong type.
     """
 
     def __init__(
@@ -348,7 +354,7 @@ class Client(_Base):
             while pause_s is not None:
                 time.sleep(pause_s)
                 messages = chain([first], feed.messages())
-                call = self._stub.BatchTranslateText(messages, timeout=patience.left_s, metadata=self._metadata)
+                call = self._stub.BatchTranslateText(messages, **self._settings(patience))
                 try:
                     with self._errors():
                         for message in call:
@@ -704,7 +710,7 @@ class AsyncClient(_Base):
         try:
             while pause_s is not None:
                 await asyncio.sleep(pause_s)
-                call = self._stub.BatchTranslateText(timeout=patience.left_s, metadata=self._metadata)
+                call = self._stub.BatchTranslateText(**self._settings(patience))
                 sending = asyncio.create_task(feed.send(call, first))
                 try:
                     with self._errors():

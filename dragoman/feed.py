@@ -84,18 +84,10 @@ class Feed:
             if self._closed or call != self._call:
                 return None
             if source and self._unanswered.has_room:
-                return self._message(source)
+                self._changed.notify_all()
+                return self._unanswered.send(take_message(source))
             self._changed.wait()
         return None
-
-    def _message(self, source: deque[Entry]) -> pb.BatchTranslateTextRequest | None:
-        try:
-            return self._unanswered.send(take_message(source))
-        except ValueError as error:
-            self._error, self._closed = error, True
-            return None
-        finally:
-            self._changed.notify_all()
 
     def _read(self) -> None:
         try:
@@ -109,7 +101,7 @@ class Feed:
                     self._ready.append(entry)
                     self._changed.notify_all()
         except BaseException as error:  # the caller's own, who gets it back
-            self._error = self._error or error
+            self._error = error
         finally:
             with self._changed:
                 self._ended = True
@@ -133,17 +125,14 @@ class AsyncFeed:
         self._unanswered.begin()
         await call.write(first)
         await call.initial_metadata()  # else a refusal could meet a write, see `many.pause_s`
-        try:
-            while (source := self._unanswered.left or self._ready) or not self._ended:
-                if source and self._unanswered.has_room:
-                    message = self._unanswered.send(take_message(source))
-                    self._room.set()
-                    await call.write(message)
-                else:
-                    self._sendable.clear()
-                    await self._sendable.wait()
-        except ValueError as error:
-            self._error = error
+        while (source := self._unanswered.left or self._ready) or not self._ended:
+            if source and self._unanswered.has_room:
+                message = self._unanswered.send(take_message(source))
+                self._room.set()
+                await call.write(message)
+            else:
+                self._sendable.clear()
+                await self._sendable.wait()
         await call.done_writing()
 
     def receive(self, message: pb.BatchTranslateTextResponse) -> list[BatchTranslation]:

@@ -74,11 +74,7 @@ class Unanswered:
         self._sent, self._characters, self._count = {}, 0, 0
 
     def send(self, entries: Sequence[Entry]) -> pb.BatchTranslateTextRequest:
-        """Build a message of these texts.
-
-        Raises:
-            ValueError: a text is no valid Unicode; nothing counts as sent.
-        """
+        """Build a message of these texts."""
         message = pb.BatchTranslateTextRequest(contents=[entry.text for entry in entries])
         # Entered before it can be answered.
         self._sent.update(enumerate(entries, self._count))

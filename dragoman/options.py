@@ -200,15 +200,24 @@ def checked_text(index: int, text: str, name: str = "contents") -> str:
 
     Raises:
         TypeError: it is something else.
+        ValueError: it is no valid Unicode.
     """
     if not isinstance(text, str):
         raise TypeError(f"{name}[{index}]: must be str, is {type(text).__name__}")
+    _refuse_halves(f"{name}[{index}]", text)
     return text
+
+
+def _refuse_halves(place: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{place}: half a surrogate pair is no character") from None
 
 
 def _checked_texts(texts: str | Iterable[str], name: str = "contents") -> list[str]:
     if isinstance(texts, str):
-        return [texts]
+        return [checked_text(0, texts, name)]
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"{name}: must be str or a sequence of str, is {type(texts).__name__}")
     return [checked_text(index, text, name) for index, text in enumerate(texts)]
@@ -228,6 +237,8 @@ def _check(options: Mapping[str, Any], others: Sequence[str]) -> None:
         kind, kind_name = _TYPES[name]
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"{name}: must be {kind_name}, is {type(value).__name__}")
+        if isinstance(value, str):
+            _refuse_halves(name, value)
 
 
 def _fields(
@@ -318,10 +329,13 @@ def _glossary(terms: GlossaryTerms, names: Sequence[str]) -> pb.Glossary | None:
         raise TypeError("glossary, glossaries: must be no str; names of stored glossaries are a sequence of str")
     if isinstance(terms, Mapping):
         entries = [
-            GlossaryEntry(term, (forms,) if isinstance(forms, str) else forms or ()) for term, forms in terms.items()
+            GlossaryEntry(term, (forms,) if isinstance(forms, str) else () if forms is None else forms)
+            for term, forms in terms.items()
         ]
     else:
         entries = [GlossaryEntry(*entry) for entry in terms]
+    for entry in entries:
+        _check_entry(entry)
     if not (entries or names):
         return None
     messages = [
@@ -329,3 +343,15 @@ def _glossary(terms: GlossaryTerms, names: Sequence[str]) -> pb.Glossary | None:
         for entry in entries
     ]
     return pb.Glossary(entries=messages, names=names)
+
+
+def _check_entry(entry: GlossaryEntry) -> None:
+    """Name the term whose translations are of a wrong type, or the term itself."""
+    term, forms, _ = entry
+    if not isinstance(term, str):
+        raise TypeError(f"glossary: a term must be str, is {type(term).__name__}")
+    if isinstance(forms, str) or not isinstance(forms, Sequence):
+        raise TypeError(f"glossary[{term!r}]: must be a sequence of str, is {type(forms).__name__}")
+    _refuse_halves(f"glossary[{term!r}]", term)
+    for index, form in enumerate(forms):
+        checked_text(index, form, f"glossary[{term!r}]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from numbers import Real
 
 import grpc
 
@@ -52,9 +53,10 @@ class Patience:
             is_known: whether the server has answered before: then it is waited for, for as long as there is time.
 
         Raises:
-            ValueError: no float is as large as `timeout_s`.
+            TypeError: as :func:`checked_timeout_s`.
+            ValueError: likewise.
         """
-        self._end_s = None if timeout_s is None else time.monotonic() + as_float("timeout_s", timeout_s)
+        self._end_s = None if timeout_s is None else time.monotonic() + checked_timeout_s(timeout_s)
         self._retries = retries
         self._wait_when_busy = wait_when_busy
         self._is_known = is_known
@@ -109,6 +111,20 @@ class Patience:
         pause_s = min(_FIRST_PAUSE_S * _AWAY_FACTOR ** min(self._failures - 1, _AWAY_STEPS), _LONGEST_AWAY_S)
         # One that drains asks for time, but another may be there.
         return pause_s if isinstance(error, DrainingError) else max(pause_s, error.retry_delay_s or 0.0)
+
+
+def checked_timeout_s(timeout_s: float) -> float:
+    """Read a number of seconds.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is negative, or no float is as large.
+    """
+    if not isinstance(timeout_s, Real):
+        raise TypeError(f"timeout_s: must be float, is {type(timeout_s).__name__}")
+    if not timeout_s >= 0:
+        raise ValueError(f"timeout_s must be 0 or more, is {timeout_s}")
+    return as_float("timeout_s", timeout_s)
 
 
 def lost_call(error: DragomanError) -> DragomanError:

@@ -46,6 +46,17 @@ def test_an_address_that_is_a_url_is_refused(address: str) -> None:
         address_of(address)
 
 
+@pytest.mark.parametrize("address", ["localhost", "127.0.0.1:99999", "a b:1"])
+def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = rf"^address \(or DRAGOMAN_SERVER\) must be host:port .*, is '{address}'$"
+    with pytest.raises(ValueError, match=said):
+        address_of(address)
+    monkeypatch.setenv(ADDRESS_VARIABLE, address)
+    with pytest.raises(ValueError, match=said):
+        address_of(None)
+    assert address_of("unix:/tmp/socket") == "unix:/tmp/socket"
+
+
 @pytest.mark.parametrize(
     ("details", "said"),
     [

@@ -294,6 +294,7 @@ def test_address_and_key_come_from_the_environment(kind: type, echo, monkeypatch
         ({"retries": 1.5}, "retries must be 0 or more, is 1.5"),
         ({"retries": -1}, "retries must be 0 or more, is -1"),
         ({"api_key": "a\nb"}, "must be printable ASCII"),
+        ({"timeout_s": -1}, "timeout_s must be 0 or more, is -1"),
     ],
 )
 def test_settings_that_cannot_be_are_named(kind: type, settings: Any, said: str) -> None:
@@ -418,8 +419,11 @@ async def test_many_calls_share_one_client(echo) -> None:
 @both
 @pytest.mark.parametrize("method", ["translate", "stream"])
 def test_what_no_message_can_hold_is_not_sent(kind: type, method: str, echo) -> None:
-    with pytest.raises(ValueError, match="surrogates not allowed"):
-        call(kind, echo.address, method, "\ud800")
+    for texts, place in (("\ud800", 0), (["a", "\ud800"], 1)):
+        with pytest.raises(ValueError, match=rf"^contents\[{place}\]: half a surrogate pair is no character$"):
+            call(kind, echo.address, method, texts)
+    with pytest.raises(ValueError, match="model: half a surrogate pair is no character"):
+        call(kind, echo.address, method, "a", model="\ud800")
     for limit in (-1, 2**32):
         with pytest.raises(ValueError, match=f"max_target_tokens must be 0 to the limit of the model, is {limit}"):
             call(kind, echo.address, method, "a", max_target_tokens=limit)
@@ -453,6 +457,40 @@ def test_what_is_of_a_wrong_type_or_name_is_named(
     with pytest.raises(TypeError, match=said):
         call(kind, echo.address, method, texts, **options)
     assert not echo.servicer.requests
+
+
+@both
+@pytest.mark.parametrize(
+    ("address", "settings", "said"),
+    [
+        (5, {}, "address: must be str, is int"),
+        ("there:1", {"api_key": 5}, "api_key: must be str, is int"),
+        ("there:1", {"timeout_s": "x"}, "timeout_s: must be float, is str"),
+    ],
+)
+def test_a_setting_of_a_wrong_type_is_named(kind: type, address: Any, settings: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        call(kind, address, "translate", "a", settings=settings)
+
+
+@both
+def test_a_timeout_that_cannot_be_is_named(kind: type, echo) -> None:
+    for method in ("translate", "wait_until_ready"):
+        arguments = ["a"] if method == "translate" else []
+        with pytest.raises(ValueError, match="timeout_s must be 0 or more, is -1"):
+            call(kind, echo.address, method, *arguments, timeout_s=-1)
+
+
+@pytest.mark.parametrize("method", ["translate", "stream", "translate_many"])
+async def test_a_closed_client_says_so(method: str, echo) -> None:
+    client, other = Client(echo.address), AsyncClient(echo.address)
+    client.close()
+    await other.close()
+    with pytest.raises(ValueError, match="the client is closed"):
+        list(getattr(client, method)("a"))
+    answer = getattr(other, method)("a")
+    with pytest.raises(ValueError, match="the client is closed"):
+        await (answer if method == "translate" else anext(answer))
 
 
 @both

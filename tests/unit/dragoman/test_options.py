@@ -1,6 +1,8 @@
 """The keyword arguments of a call, and the fields that they become."""
 
 import inspect
+import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -145,3 +147,18 @@ def test_the_options_stand_in_the_signature() -> None:
 
     shown = inspect.signature(call).parameters
     assert list(shown) == ["text", "timeout_s", *Options.__annotations__]
+
+
+@pytest.mark.parametrize(
+    ("glossary", "error", "said"),
+    [
+        ({"a": 5}, TypeError, "glossary['a']: must be a sequence of str, is int"),
+        ({"a": [5]}, TypeError, "glossary['a'][0]: must be str, is int"),
+        ({5: "a"}, TypeError, "glossary: a term must be str, is int"),
+        ([("a", "Haus")], TypeError, "glossary['a']: must be a sequence of str, is str"),
+        ({"a": "\ud800"}, ValueError, "glossary['a'][0]: half a surrogate pair is no character"),
+    ],
+)
+def test_a_term_of_a_wrong_type_is_named(glossary: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=f"^{re.escape(said)}$"):
+        config_of(in_order=False, glossary=glossary)

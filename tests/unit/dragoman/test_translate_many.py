@@ -216,7 +216,7 @@ def test_an_error_of_the_iterable_comes_after_the_answers_before_it(kind: type, 
 @both
 @pytest.mark.parametrize(
     ("bad", "error", "said"),
-    [("\ud800", ValueError, "surrogates not allowed"), (7, TypeError, r"contents\[1\]: must be str, is int")],
+    [("\ud800", ValueError, r"contents\[1\]: half a surrogate"), (7, TypeError, r"contents\[1\]: must be str, is int")],
 )
 def test_what_no_message_can_hold_is_an_error(kind: type, bad: Any, error: type, said: str, echo) -> None:
     with pytest.raises(error, match=said):

@@ -105,17 +105,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: the command's own; 2, with one line on standard error, for an unknown command, a
-        missing extra or a known error; 130 after Ctrl-C; 141 when the reader of the output left.
+        missing extra, a known error, or a standard output that takes nothing; 130 after Ctrl-C; 141 when the reader of
+        the output left.
     """
     try:
         code = _run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader left, as `head` does; else the interpreter would meet the same pipe when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader left, as `head` does
+        _drop_output()
         return EXIT_BROKEN_PIPE
+    except OSError as error:
+        _drop_output()
+        return _fail(f"dragoman: standard output: {error.strerror}")
     if arguments is None:
         gc.freeze()  # the process ends now: nothing is gained by collections that walk through all that it has
     return code
@@ -158,16 +161,31 @@ def _call(name: str, command: Command, arguments: list[str]) -> int:
             else f"dragoman {name} needs the {_extra_of(missing, command)}"
         )
     except (DragomanError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error, BrokenPipeError) or _is_of_output(error):
             raise
         return _fail(f"dragoman {name}: {_words(error)}")
     return code
 
 
+def _is_of_output(error: Exception) -> bool:
+    """Tell whether what failed is standard output, which then fails again."""
+    if isinstance(error, OSError) and error.strerror and error.filename is None:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            return True
+    return False
+
+
+def _drop_output() -> None:
+    """Let go of standard output: else the interpreter would meet the same error when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _words(error: Exception) -> str:
     """Say what is wrong without the numbers of the operating system, and by the names of the command line."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     violations = getattr(error, "violations", ())
     if violations and str(error).startswith(f"{violations[0].field}: "):
         said = "; ".join(f"{_flag_of(field)}: {description}" for field, description in violations)

@@ -28,7 +28,7 @@ def read_data_file(path: Path) -> DataFile:
         with OPENERS.get(path.suffix, open)(path, "rb") as file:  # type: ignore[operator]
             lines = [line.rstrip(b"\r\n") for line in file]
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+        raise DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     lines[:1] = [line.removeprefix(b"\xef\xbb\xbf") for line in lines[:1]]
     is_tsv = ".tsv" in path.suffixes or b"\t" in b"".join(lines[:1])
     texts = [_source(line, is_tsv) for line in lines]

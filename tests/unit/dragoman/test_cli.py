@@ -198,6 +198,16 @@ def test_a_reader_that_left_is_quiet() -> None:
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("command", ["--help", "api-key alice"])
+def test_a_standard_output_that_is_full_is_named(command: str) -> None:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    arguments = [sys.executable, "-m", "dragoman.cli", *command.split()]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1] == "dragoman: standard output: No space left on device"
+
+
 def test_the_package_is_the_command_line(capfd) -> None:
     done = subprocess.run([sys.executable, "-m", "dragoman", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"dragoman {PYPROJECT['version']}\n")

@@ -52,7 +52,7 @@ def test_file_without_a_text_is_an_error(tmp_path: Path, content: str) -> None:
 
 
 def test_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(DataError, match=f"^cannot read {tmp_path / 'a.tsv'}: No such file or directory$"):
         read_data_file(tmp_path / "a.tsv")
 
 

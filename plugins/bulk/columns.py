@@ -1,6 +1,17 @@
 """The columns of a row: what the input must have, and what the output has besides."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+# Of values that JSON has; Parquet has others.
+_KINDS: Final[Mapping[type, str]] = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
 
 
 class Columns(NamedTuple):
@@ -58,7 +69,8 @@ def checked_id(value: object) -> str:
         ValueError: it is none; says what it must be.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"must be a string or a whole number, is {_kind(value)}")
+        is_ = value if isinstance(value, float) else _kind(value)
+        raise ValueError(f"must be a string or a whole number, is {is_}")
     if wrong := wrong_text(str(value)):
         raise ValueError(wrong)
     return str(value)
@@ -78,4 +90,4 @@ def wrong_text(value: object) -> str:
 
 
 def _kind(value: object) -> str:
-    return "null" if value is None else type(value).__name__
+    return _KINDS.get(type(value), type(value).__name__)

@@ -61,7 +61,9 @@ def bulk(arguments: list[str]) -> int:
     with begun(options.out, _job(options, files, model, settings)):
         _make(chunks, options, _task(options, let_in, model), settings)
         complete(options.out)
-        complain(_COMMAND, f"all {_rows(chunks)} rows are in {options.out} ({_parts(len(chunks))})")
+        rows = _rows(chunks)
+        said = "the row is" if rows == 1 else f"all {rows} rows are"
+        complain(_COMMAND, f"{said} in {options.out} ({_parts(len(chunks))})")
     return EXIT_OK
 
 
@@ -74,11 +76,11 @@ def _make(
         return
     rows, rows_left = _rows(chunks), _rows(left)
     uses_ray, why = _way(options, sum(chunk.size_bytes for chunk in left))
-    where = "on Ray" if uses_ray else "in this process"
+    where = "on Ray" if uses_ray else "by servers" if options.address else "in this process"
     complain(_COMMAND, f"{rows_left} of {rows} rows are left; {where}: {why}")
     dones = _on_ray(left, task, settings) if uses_ray else _here(left, task)
     done = watched(_COMMAND, dones, rows, rows - rows_left)
-    complain(_COMMAND, f"{done.rows} rows are done, {done.failed} of them have an error")
+    complain(_COMMAND, f"{'1 row is' if done.rows == 1 else f'{done.rows} rows are'} done, {done.failed} with an error")
 
 
 def _parts(count: int) -> str:
@@ -169,7 +171,7 @@ def _way(options: argparse.Namespace, left_bytes: int) -> tuple[bool, str]:
     if options.ray is not None:
         return options.ray, "--ray" if options.ray else "--no-ray"
     if options.address:
-        return False, "servers do the work"
+        return False, options.address
     if not os.environ.get(on_ray.ADDRESS_VARIABLE):
         return False, f"{on_ray.ADDRESS_VARIABLE} names no cluster"
     bound = f"{_RAY_PAYS_BYTES / 1e6:.0f} MB of text on, there are {left_bytes / 1e6:.1f}"

@@ -104,14 +104,19 @@ def _compare(out: Path, begun: Job, now: Job) -> None:
         there, here = getattr(begun, field), getattr(now, field)
         if there != here:
             raise DataError(
-                f"{out}: holds a job with other {field}: {_shown(there)} there, {_shown(here)} now; "
-                "a new job needs an empty folder"
+                f"{out}: holds a job with other {field}: {_difference(there, here)}; a new job needs an empty folder"
             )
 
 
+def _difference(there: object, here: object) -> str:
+    """Show two values; of mappings, the items that differ."""
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+        return "; ".join(f"{name} {_difference(there.get(name), here.get(name))}" for name in names)
+    return f"{_shown(there)} there, {_shown(here)} now"
+
+
 def _shown(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {item}" for name, item in value.items()) or "none"
     if isinstance(value, tuple):
         return ", ".join(f"{file.name} ({file.sha256[:12]})" for file in value)
-    return str(value)
+    return str(value or "none")

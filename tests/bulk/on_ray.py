@@ -84,7 +84,7 @@ def test_a_killed_actor_is_replaced(source: Path, tmp_path: Path, expected: list
     assert (code, said[-2:]) == (
         0,
         [
-            f"dragoman bulk: {_ROWS} rows are done, 0 of them have an error",
+            f"dragoman bulk: {_ROWS} rows are done, 0 with an error",
             f"dragoman bulk: all {_ROWS} rows are in {out} ({_ROWS // _PART_ROWS} parts)",
         ],
     )

@@ -11,9 +11,9 @@ def test_ids_are_strings_or_whole_numbers() -> None:
     ("value", "why"),
     [
         (None, "must be a string or a whole number, is null"),
-        (True, "must be a string or a whole number, is bool"),
-        (1.0, "must be a string or a whole number, is float"),
-        (["a"], "must be a string or a whole number, is list"),
+        (True, "must be a string or a whole number, is a boolean"),
+        (1.0, "must be a string or a whole number, is 1.0"),
+        (["a"], "must be a string or a whole number, is a list"),
         ("", "is empty"),
         ("\udcff", "is no valid Unicode"),
     ],
@@ -30,7 +30,7 @@ def test_anything_else_is_no_id(value: object, why: str) -> None:
         ("", "is empty"),
         (" \t\n", "is empty"),
         (None, "must be a string, is null"),
-        (7, "must be a string, is int"),
+        (7, "must be a string, is a number"),
         ("a\ud800", "is no valid Unicode"),
     ],
 )

@@ -34,7 +34,11 @@ def test_a_job_is_begun_and_goes_on_in_its_folder(tmp_path) -> None:
         ({"part_rows": 20}, "part_rows: 10 there, 20 now"),
         (
             {"model": {"name": "en-de", "precision": "fp32"}},
-            "model: name en-de, precision int8 there, name en-de, preci",
+            "model: precision int8 there, fp32 now;",
+        ),
+        (
+            {"model": {"name": "de-en", "precision": "int8", "target": "en"}},
+            "model: name en-de there, de-en now; target none there, en now;",
         ),
         ({"settings": {}}, "settings: beam_size 1 there, none now"),
     ],

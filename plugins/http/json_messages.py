@@ -28,8 +28,11 @@ _TYPES: Final[dict[int, tuple[type, str]]] = {
 _M = TypeVar("_M", bound=Message)
 _PLACE: Final = re.compile(r" at \"?\w+\.([\w.\[\]]+)\"?")
 _FAILED: Final = re.compile(r"Failed to parse (\w+) field: ")
-# Python's words, which protobuf passes on.
-_NO_NUMBER: Final = re.compile(r"invalid literal for int\(\) with base 10:|(?:int|float)\(\) argument must be .*, not")
+_NUMBERS: Final[dict[int, str]] = {
+    FieldDescriptor.CPPTYPE_UINT32: f"must be a whole number, 0 to {2**32 - 1}",
+    FieldDescriptor.CPPTYPE_INT32: f"must be a whole number, 0 to {2**31 - 1}",  # of things on a page
+    FieldDescriptor.CPPTYPE_DOUBLE: "must be a number",
+}
 
 
 def named(field: str, description: str) -> str:
@@ -103,7 +106,7 @@ def from_content(content: Any, kind: type[_M]) -> _M:
     try:
         json_format.ParseDict(content, message)
     except json_format.ParseError as error:
-        raise _explained(str(error)) from None
+        raise _explained(str(error), content, kind.DESCRIPTOR) from None
     except (ArithmeticError, ValueError, TypeError):  # protobuf's own reader does not expect each of them
         raise InvalidRequestError("the body has a number out of range") from None
     return message
@@ -203,13 +206,29 @@ def _check_value(value: Any, field: Any, place: str) -> None:
         _check_fields(value, field.message_type, f"{place}.")
 
 
-def _explained(problem: str) -> InvalidRequestError:
-    """Say which field protobuf found wrong, by its path, and how."""
+def _explained(problem: str, content: Any, kind: Any) -> InvalidRequestError:
+    """Say which field protobuf found wrong, by its path, and what it must be; else protobuf's own words."""
     outer = ".".join(_FAILED.findall(problem))
     place = _PLACE.search(problem)
+    path = place[1].rstrip(".") if place else outer
     description = _PLACE.sub("", _FAILED.sub("", problem)).strip().rstrip(".")
-    description = _NO_NUMBER.sub("must be a number, is", description)
-    return _invalid(place[1].rstrip(".") if place else outer, description[:_MAX_SHOWN])
+    for name in path.split("."):  # no number is in a list
+        fields = kind.fields if kind is not None and isinstance(content, dict) and name in content else ()
+        field = next((each for each in fields if name in (each.name, each.camelcase_name)), None)
+        if field is None:  # words of a text that look like a path
+            return _invalid(path, description[:_MAX_SHOWN])
+        content, kind = content[name], field.message_type
+    if must := _must(field):
+        is_ = repr(content) if isinstance(content, str | int | float) else type_name(content)
+        description = f"{must}, is {is_}"
+    return _invalid(path, description[:_MAX_SHOWN])
+
+
+def _must(field: Any) -> str:
+    """Say what a number or a name of some must be; "" for all else."""
+    if field.enum_type is not None:
+        return f"must be one of {', '.join(value.name for value in field.enum_type.values)}"
+    return _NUMBERS.get(field.cpp_type, "")
 
 
 def _invalid(field: str, description: str) -> InvalidRequestError:

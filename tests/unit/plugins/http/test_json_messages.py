@@ -12,6 +12,8 @@ from dragoman.v1 import translation_pb2 as pb
 from plugins.http import errors, json_messages
 
 FIELDS = [field.camelcase_name for field in pb.TranslateTextRequest.DESCRIPTOR.fields]
+WHOLE = "must be a whole number, 0 to 4294967295"
+PRIORITIES = "PRIORITY_UNSPECIFIED, PRIORITY_INTERACTIVE, PRIORITY_BULK"
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 numbers = st.integers(0, 2**32 - 1)
 options = st.builds(
@@ -106,13 +108,16 @@ async def test_bytes_are_a_message_or_a_clear_error(body: bytes) -> None:
         ({"allOrNothing": "yes"}, "allOrNothing", "must be a boolean, is a string"),
         ({"options": []}, "options", "must be an object, is a list"),
         ({"options": {"glossary": {"entries": [None]}}}, "options.glossary.entries[0]", "must be an object, is null"),
-        ({"options": {"beamSize": -1}}, "options.beamSize", "Value out of range: -1"),
-        ({"options": {"beamSize": 1.5}}, "options.beamSize", "Couldn't parse integer: 1.5"),
-        ({"options": {"beamSize": "many"}}, "options.beamSize", "must be a number, is 'many'"),
-        ({"options": {"beamSize": []}}, "options.beamSize", "must be a number, is 'list'"),
-        ({"options": {"lengthPenalty": {}}}, "options.lengthPenalty", "must be a number, is 'dict'"),
-        ({"options": {"beamSize": math.inf}}, "options.beamSize", "Couldn't parse integer: inf"),
-        ({"priority": "FIRST"}, "priority", "Invalid enum value FIRST for enum type dragoman.v1.Priority"),
+        ({"options": {"beamSize": -1}}, "options.beamSize", f"{WHOLE}, is -1"),
+        ({"options": {"sampling": {"top_k": 2**32}}}, "options.sampling.top_k", f"{WHOLE}, is 4294967296"),
+        ({"options": {"beamSize": 1.5}}, "options.beamSize", f"{WHOLE}, is 1.5"),
+        ({"options": {"beamSize": "many"}}, "options.beamSize", f"{WHOLE}, is 'many'"),
+        ({"options": {"beamSize": []}}, "options.beamSize", f"{WHOLE}, is a list"),
+        ({"options": {"lengthPenalty": {}}}, "options.lengthPenalty", "must be a number, is an object"),
+        ({"options": {"lengthPenalty": "x"}}, "options.lengthPenalty", "must be a number, is 'x'"),
+        ({"options": {"beamSize": math.inf}}, "options.beamSize", f"{WHOLE}, is inf"),
+        ({"priority": "FIRST"}, "priority", f"must be one of {PRIORITIES}, is 'FIRST'"),
+        ({"priority": []}, "priority", f"must be one of {PRIORITIES}, is a list"),
     ],
 )
 def test_an_error_names_the_field(content: object, field: str, description: str) -> None:
@@ -120,6 +125,12 @@ def test_an_error_names_the_field(content: object, field: str, description: str)
         json_messages.from_content(content, pb.TranslateTextRequest)
     assert caught.value.violations == [(field, description)]
     assert caught.value.message == f"{field}: {description}"
+
+
+@pytest.mark.parametrize("priority", ["Failed to parse x field: ", " at A.options.beamSize", " at A.priority.x"])
+def test_a_text_that_looks_like_the_words_of_protobuf_is_a_clear_error(priority: str) -> None:
+    with pytest.raises(InvalidRequestError, match=r"must be one of|Invalid enum value"):
+        json_messages.from_content({"priority": priority, "options": {}}, pb.TranslateTextRequest)
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,21 @@ from plugins.http.json_messages import named
 from plugins.language_names import name_of
 from plugins.protocols import form
 from plugins.protocols.deepl_request import asked_of
-from plugins.protocols.parameter_calls import ParameterCalls, answered, quality_of
+from plugins.protocols.parameter_calls import ParameterCalls, answered, in_own_names, quality_of
 from plugins.terms.glossaries import unknown
 from plugins.terms.method import list_glossaries
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
 from service.registry.catalog import Catalog
 
+# Of parameters, by those of the fields of messages.
+_OWN_NAMES: Final = {
+    "contents": "text",
+    "source_language_code": "source_lang",
+    "target_language_code": "target_lang",
+    "options.xml_tags.splitting": "splitting_tags",
+    "options.xml_tags.kept": "ignore_tags",
+}
 _SCHEME: Final = "deepl-auth-key "
 # As DeepL has it where nothing is limited.
 _UNLIMITED: Final = 1_000_000_000_000
@@ -141,7 +149,7 @@ def failed(error: DragomanError) -> Response:
         status = 404
     elif "max_request_bytes" in error.metadata:
         status = 413
-    return errors.json_response({"message": error.message}, status, errors.headers_of(error))
+    return errors.json_response({"message": in_own_names(error, _OWN_NAMES)}, status, errors.headers_of(error))
 
 
 def key_of(request: Request) -> str:

@@ -19,12 +19,14 @@ from plugins.http.calls import while_client_stays
 from plugins.http.json_messages import named
 from plugins.language_names import name_of
 from plugins.protocols import form
-from plugins.protocols.parameter_calls import ParameterCalls, answered, quality_of
+from plugins.protocols.parameter_calls import ParameterCalls, answered, in_own_names, quality_of
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog
 
+# Of parameters, by those of the fields of messages.
+OWN_NAMES: Final = {"contents": "q", "source_language_code": "source", "target_language_code": "target"}
 _FORMATS: Final = {"": "text/plain", "text": "text/plain", "html": "text/html"}
 
 
@@ -106,7 +108,7 @@ class LibreTranslate:
 def failed(error: DragomanError) -> Response:
     """Make the answer of a call that failed."""
     status = 403 if isinstance(error, UnauthenticatedError) else errors.status_of(error)
-    return errors.json_response({"error": error.message}, status, errors.headers_of(error))
+    return errors.json_response({"error": in_own_names(error, OWN_NAMES)}, status, errors.headers_of(error))
 
 
 def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:

@@ -14,8 +14,8 @@ from plugins.http import errors
 from plugins.http.calls import while_client_stays
 from plugins.protocols import form
 from plugins.protocols.download import download
-from plugins.protocols.libretranslate import failed
-from plugins.protocols.parameter_calls import ParameterCalls, answered
+from plugins.protocols.libretranslate import OWN_NAMES, failed
+from plugins.protocols.parameter_calls import ParameterCalls, answered, in_own_names
 from service.wire import Protocol
 
 _FETCHED_AT: Final = "/download_file/"
@@ -60,7 +60,7 @@ class LibreTranslateFiles:
 def _failed(error: DragomanError) -> Response:
     """Make the answer of a call that failed, which also says its reason for the server's own page."""
     answer = failed(error)
-    content = {"error": error.message, "reason": error.reason, "metadata": error.metadata}
+    content = {"error": in_own_names(error, OWN_NAMES), "reason": error.reason, "metadata": error.metadata}
     return errors.json_response(content, answer.status_code, errors.headers_of(error))
 
 

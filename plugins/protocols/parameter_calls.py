@@ -1,6 +1,6 @@
 """Calls of other servers' protocols, whose parameters may hold the key, and what these protocols have in common."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
@@ -114,3 +114,14 @@ def answered(
             return failed(error)
 
     return endpoint
+
+
+def in_own_names(error: DragomanError, names: Mapping[str, str]) -> str:
+    """Give the message of an error, where the parameter that is wrong has the name that its caller knows.
+
+    Args:
+        names: of parameters, by those of the fields of messages.
+    """
+    field, colon, rule = error.message.partition(": ")
+    name, bracket, place = field.removeprefix("config.").partition("[")
+    return f"{names[name]}{bracket}{place}{colon}{rule}" if name in names else error.message

@@ -119,7 +119,7 @@ def test_what_is_wrong_is_one_clear_error(client, server) -> None:
     ):
         with pytest.raises(deepl.DeepLException, match=f"Bad request, message: {message}"):
             client.translate_text(ENGLISH, source_lang="EN", **given)
-    assert translate(server, text=["a"] * 1025).json["message"].startswith("contents: must hold 1 to 1024 texts")
+    assert translate(server, text=["a"] * 1025).json["message"].startswith("text: must hold 1 to 1024 texts")
     for body, kind in (
         (b"{", "application/json"),
         (b"[]", "application/json"),

@@ -117,7 +117,7 @@ def test_alternatives_are_other_translations(server) -> None:
         ({"alternatives": 99}, "alternatives"),
         ({"alternatives": "many"}, "alternatives"),
         ({"alternatives": True}, "alternatives"),
-        ({"q": ["a"] * 1025}, "contents"),
+        ({"q": ["a"] * 1025}, "q"),
     ],
 )
 def test_what_is_wrong_is_one_clear_error(server, given: dict[str, object], field: str) -> None:

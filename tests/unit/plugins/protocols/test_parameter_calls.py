@@ -13,7 +13,7 @@ from dragoman.errors import InvalidRequestError, UnauthenticatedError
 from plugins.http.calls import Calls
 from plugins.http.forwarded import TrustedProxies
 from plugins.protocols import form, urlencoded
-from plugins.protocols.parameter_calls import KEY_BYTES, ParameterCalls
+from plugins.protocols.parameter_calls import KEY_BYTES, ParameterCalls, in_own_names
 from service.wire import Protocol
 from tests.unit.plugins.http.keyed import KEY, NAME, keyed
 from tests.unit.service.played_engine import PlayedEngine
@@ -152,3 +152,17 @@ async def test_large_bodies_are_read_one_after_another(calls, monkeypatch) -> No
     sent = [Sent(*as_form(("q", TEXT)), x_api_key=KEY) for _ in range(8)]
     await asyncio.gather(*(asked(calls, each) for each in sent))
     assert most == [1] * 8
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("source_language_code: must be a code", "source: must be a code"),
+        ("contents[3]: must be text: 'a: b'", "q[3]: must be text: 'a: b'"),
+        ("config.contents: must hold at most 2 texts", "q: must hold at most 2 texts"),
+        ("options.beam_size: must be at most 4", "options.beam_size: must be at most 4"),
+        ("no model translates from a to b", "no model translates from a to b"),
+    ],
+)
+def test_an_error_names_a_parameter_as_its_caller_does(message: str, said: str) -> None:
+    assert in_own_names(InvalidRequestError(message), {"contents": "q", "source_language_code": "source"}) == said

@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 _LABEL = re.compile(rb"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
-_GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "xds:")
+_GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "passthrough:", "unix:", "unix-abstract:", "vsock:", "xds:")
 _HOST_BYTES = 253  # of a whole name, by RFC 1035
 
 

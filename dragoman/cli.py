@@ -108,6 +108,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         missing extra, a known error, or a standard output that takes nothing; 130 after Ctrl-C; 141 when the reader of
         the output left.
     """
+    if sys.stdout is None:  # it was closed: `>&-`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     try:
         code = _run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()

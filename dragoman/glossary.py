@@ -24,6 +24,7 @@ MAX_FILE_ENTRIES: Final = 100_000
 SUFFIXES: Final = (".csv", ".tsv", ".tmx")
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
+_OTHERS: Final = re.compile(r"[;\t]")  # delimiters, where columns are separated by none
 _QUOTED: Final = 64  # characters of a cell that a message repeats
 # Small letters first: a line of two such words is taken for the names of languages.
 _CODE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
@@ -123,8 +124,8 @@ def parse_glossary(name: str, content: bytes) -> GlossaryFile:
         entries = [_entry(f"unit {number}", source, [target]) for number, source, target in units]
     elif suffix in _DELIMITERS:
         rows = list(_rows(content, _DELIMITERS[suffix]))
-        if rows and len(rows[0][1]) == 1:
-            _check_delimiter(suffix, *rows[0])
+        if rows and all(len(cells) == 1 and _OTHERS.search(cells[0]) for _, cells in rows):
+            raise _other_delimiter(suffix, *rows[0])
         if rows and len(rows[0][1]) == 2 and all(map(_CODE.fullmatch, rows[0][1])):
             header = rows.pop(0)[1]
             languages = languages if named else (header[0], header[1])
@@ -155,11 +156,10 @@ def _rows(content: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"line {lines.line_num}: {error}") from error
 
 
-def _check_delimiter(suffix: str, number: int, cells: Sequence[str]) -> None:
-    """Refuse a first line of one cell with another delimiter in it, which would be a term that stays as it is."""
-    if ";" in cells[0] or "\t" in cells[0]:
-        own = {",": "commas", "\t": "tabs"}[_DELIMITERS[suffix]]
-        raise ValueError(f"line {number}: columns must be separated by {own}, is {cells[0][:_QUOTED]!r}")
+def _other_delimiter(suffix: str, number: int, cells: Sequence[str]) -> ValueError:
+    """Make the error of a file all of whose lines are one cell with another delimiter in it."""
+    own = {",": "commas", "\t": "tabs"}[_DELIMITERS[suffix]]
+    return ValueError(f"line {number}: columns must be separated by {own}, is {cells[0][:_QUOTED]!r}")
 
 
 def _of_columns(where: str, cells: Sequence[str]) -> GlossaryEntry:

@@ -119,4 +119,4 @@ def _difference(there: object, here: object) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(f"{file.name} ({file.sha256[:12]})" for file in value)
-    return str(value or "none")
+    return "none" if value in (None, "", ()) else str(value)

@@ -8,8 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from dragoman.glossary import GlossaryEntry
 from dragoman.scripts import UNSPACED
@@ -89,27 +88,46 @@ class Index:
         return None
 
 
+_Finder: TypeAlias = Callable[[str], Iterable[Span]]  # in their order, without overlap
+
+
 class TermFinder:
     """What a call wants to have a given translation."""
 
-    def __init__(self, indexes: Sequence[Index] = (), kept: Sequence[Callable[[str], Iterable[Span]]] = ()) -> None:
+    def __init__(
+        self, indexes: Sequence[Index] = (), kept: _Finder | None = None, besides: _Finder | None = None
+    ) -> None:
         """Put glossaries together.
 
         Args:
             indexes: of the glossaries: where several have terms at the same place, the longest, of equals the first.
-            kept: find places that stay as they are; no term overlaps one.
+            kept: finds places that stay as they are; no term overlaps one.
+            besides: likewise, between all others.
         """
         self._indexes = indexes
         self._kept = kept
+        self._besides = besides
 
     def find(self, text: str) -> Iterator[Match]:
         """Yield what is found in a text, in its order and without overlap."""
         begin = 0
-        for start, stop in sorted(chain.from_iterable(find(text) for find in self._kept)):
-            if start >= begin:
-                yield from self._find(text, begin, start)
-                yield Match(start, stop, text[start:stop], (text[start:stop],), kept=True)
-                begin = stop
+        for match in self._asked(text):
+            yield from self._between(text, begin, match.start)
+            yield match
+            begin = match.stop
+        yield from self._between(text, begin, len(text))
+
+    def _between(self, text: str, begin: int, end: int) -> Iterator[Match]:
+        if self._besides is not None:
+            for start, stop in self._besides(text[begin:end]):
+                yield _as_it_is(text, begin + start, begin + stop)
+
+    def _asked(self, text: str) -> Iterator[Match]:
+        begin = 0
+        for start, stop in () if self._kept is None else self._kept(text):
+            yield from self._find(text, begin, start)
+            yield _as_it_is(text, start, stop)
+            begin = stop
         yield from self._find(text, begin, len(text))
 
     def _find(self, text: str, begin: int, end: int) -> Iterator[Match]:
@@ -123,6 +141,10 @@ class TermFinder:
                 match = max(found, key=lambda match: match.stop)
                 yield match
                 begin = match.stop
+
+
+def _as_it_is(text: str, start: int, stop: int) -> Match:
+    return Match(start, stop, text[start:stop], (text[start:stop],), kept=True)
 
 
 def missing(matches: Iterable[Match], translation: str) -> list[Match]:

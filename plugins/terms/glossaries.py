@@ -147,7 +147,7 @@ class StoredGlossaries(Glossaries):
             indexes.insert(0, Index(map(_entry, glossary.entries)))
         if not (indexes or options.protect_placeholders):
             return None
-        return Terms(indexes, (placeholders.find,) if options.protect_placeholders else ())
+        return Terms(indexes, placeholders.find if options.protect_placeholders else None)
 
     def refresh(self, *, everything: bool = False) -> int:
         """Read what is new or has changed, and forget what is gone; a wrong file is told of, and left out.

@@ -12,8 +12,8 @@ class Terms(TermFinder):
     """The terms of a call, as `service.terms.Terms` has them."""
 
     def keeping(self, find: Callable[[str], Iterable[Span]]) -> "Terms":
-        """Give these, and places that `find` finds in a text, which stay as they are."""
-        return Terms(self._indexes, (*self._kept, find))
+        """Give these, and between them places that `find` finds in a text, which stay as they are."""
+        return Terms(self._indexes, self._kept, find)
 
     def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:
         """Make what plans the segments of a text."""

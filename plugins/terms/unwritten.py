@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from dragoman.scripts import UNSPACED
 from dragoman.tokenizer import Tokenizer
@@ -20,8 +20,15 @@ _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 # Languages whose models may have learned the bytes of such characters.
 _UNSPACED_LANGUAGES: Final = frozenset(["bo", "dz", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"])
 _BYTE: Final = "<0x"  # how the name of a piece begins that is a byte
-_LONGEST_UNIT: Final = 3  # letters before a raised digit, as in km²; behind a longer word stands the number of a note
+_SIGNS: Final = "⁺⁻₊₋"  # of raised and lowered numbers
+# What a raised digit changes: a number, a unit, a variable. Behind another word stands the number of a note.
+_RAISED: Final = re.compile(r"[\d.,]*|(?:[cdkm]?m|in|ft|yd|mi|mc|[^\W\d_])")
+_LOWERED: Final = re.compile(r"[^\W_]{1,3}")  # H₂O, CO₂
+_IS_LOWERED: Final = re.compile(r"[\u2080-\u208e]")
 _KEPT: Final = 4_096  # characters
+
+# A word with letters, a number or unit with signs, a picture; "": none of them.
+_Kind: TypeAlias = Literal["L", "N", "S", ""]
 
 
 class Unwritten:
@@ -38,44 +45,48 @@ class Unwritten:
         self._kind = lru_cache(_KEPT)(self._kind_of)
 
     def __call__(self, terms: Terms | None) -> Terms:
-        """Give the terms of a request, and these beside them."""
+        """Give the terms of a request, and these where none of those stand."""
         return (terms or Terms()).keeping(self.find)
 
     def find(self, text: str) -> Iterator[Span]:
-        """Yield the borders [start, stop) of each, in their order; words beside one another are one."""
-        begun, done = 0, 0
-        for found in MAYBE_UNWRITTEN.finditer(text):
-            place = found.start()
-            if place < done or not (kind := self._kind(found[0])):
-                continue
-            start, stop = _picture(text, place) if kind == "S" else _word(text, done, place)
-            if kind == "N" and place - start > _LONGEST_UNIT and not text[start:place].strip(".,").isdecimal():
-                continue
-            if done and text[done:start] in (" ", "\u00a0", "-", ""):
+        """Yield the borders [start, stop) of each, in their order; words side by side are one, and so are pictures."""
+        begun, done, last = 0, 0, ""
+        for start, stop, kind in self._each(text):
+            if last == kind != "N" and text[done:start] in ("", " ", "\u00a0", "-"):
                 done = stop
                 continue
-            if done:
+            if last:
                 yield begun, done
-            begun, done = start, stop
-        if done:
+            begun, done, last = start, stop, kind
+        if last:
             yield begun, done
 
-    def _kind_of(self, character: str) -> str:
-        """Tell what of these a character is: part of a word "L", a sign that changes a number "N", a picture "S"."""
+    def _each(self, text: str) -> Iterator[tuple[int, int, _Kind]]:
+        seen = 0  # nothing is looked at twice
+        for found in MAYBE_UNWRITTEN.finditer(text):
+            place = found.start()
+            if place < seen or not (kind := self._kind(found[0])):
+                continue
+            start, seen = _picture(text, place) if kind == "S" else _word(text, seen, place)
+            if kind != "N" or _is_changed(text[start:place], found[0]):
+                yield start, seen, kind
+
+    def _kind_of(self, character: str) -> _Kind:
         category = unicodedata.category(character)
-        if category == "No":
-            return "N" if self._tokenizer.decode(self._tokenizer.encode_target(character)).strip() != character else ""
-        if category[0] not in "LM" and category != "So":
-            return ""
-        if self._reads_unspaced and _UNSPACED.match(character):
+        if category == "No" or character in _SIGNS:
+            is_written = self._tokenizer.decode(self._tokenizer.encode_target(character)).strip() == character
+            return "" if is_written else "N"
+        # A mark is read with its letter, of which the tokenizer may make one character.
+        if category not in ("Lu", "Ll", "Lt", "Lo", "So") or (self._reads_unspaced and _UNSPACED.match(character)):
             return ""
         pieces = self._tokenizer.source_pieces(self._tokenizer.encode(character))
-        in_bytes = any(piece.startswith(_BYTE) for piece in pieces)
-        return category[0].replace("M", "L") if in_bytes else ""
+        if not any(piece.startswith(_BYTE) for piece in pieces):
+            return ""
+        return "S" if category == "So" else "L"
 
 
 def _word(text: str, begin: int, place: int) -> Span:
-    """Find the word around a place of a text, not before another one; a number has points and commas inside."""
+    """Find the word around a place of a text; a number has points and commas inside."""
     start = stop = place
     while start > begin and (_in_word(text[start - 1]) or _in_number(text, start - 1)):
         start -= 1
@@ -92,8 +103,13 @@ def _picture(text: str, place: int) -> Span:
     return place, stop
 
 
+def _is_changed(before: str, sign: str) -> bool:
+    """Tell whether a raised or lowered sign belongs to what stands before it."""
+    return bool(_RAISED.fullmatch(before) or (_IS_LOWERED.match(sign) and _LOWERED.fullmatch(before)))
+
+
 def _in_word(character: str) -> bool:
-    return character.isalnum() or unicodedata.category(character)[0] == "M"
+    return character.isalnum() or character in _SIGNS or unicodedata.category(character)[0] == "M"
 
 
 def _in_number(text: str, place: int) -> bool:

@@ -103,12 +103,12 @@ class Translator:
             return len(piece) <= most_tokens * CHARACTERS_PER_TOKEN and len(encode(piece)) <= most_tokens
 
         language = options.source_language or self.manifest.languages.source("") or ""  # "" where nobody knows
-        terms = self._keeping(options) if MAYBE_UNWRITTEN.search(text) else options.terms
-        forces = self._slots > 1 and options.terms is not None
-        planner = None if terms is None else self._planner(terms, options.prefix_ids, forces=forces)
+        asked = planner = None if options.terms is None else self._planner(options.terms, options)
         split = partial(segmentation.split, language=language, fits=fits)
-        if planner is not None:
-            split = partial(split, fits=lambda piece: fits(planner.read(piece)), unbroken=planner.spans)
+        if asked is not None:
+            split = partial(split, fits=lambda piece: fits(asked.read(piece)), unbroken=asked.spans)
+        if MAYBE_UNWRITTEN.search(text) and (terms := self._keeping(options)) is not None:
+            planner = self._planner(terms, options)
         if options.has_tags:
             blocks = markup.parse(text, options.xml)
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
@@ -169,14 +169,17 @@ class Translator:
         for kept, text, inside, tags in pieces:
             start += len(kept)
             plan = None if planner is None else planner.plan(text, () if tags is None else tags.contents)
-            in_capitals = text.isupper() and plan is None and not prefix_ids
+            is_asked = plan is not None and options.terms is not None  # else it keeps words without pieces, if any
+            in_capitals = text.isupper() and not is_asked and not prefix_ids
             small = in_small_letters(text, language) if in_capitals else ""
+            most_tokens = self.manifest.max_source_tokens - frame.tokens
+            if plan is not None and not is_asked and (small or len(encode(plan.reading.text)) > most_tokens):
+                plan = None
             read = small or (text if plan is None else plan.reading.text)
             if text and not (plan and plan.is_all) and (ids := encode(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
                 decoding = _of_segment(options.decoding, number, aligned=aligned) if changed else options.decoding
-                most_tokens = self.manifest.max_source_tokens - frame.tokens
                 if len(ids) > most_tokens:
                     raise _uncuttable(field, len(ids), most_tokens)
                 decode = self._decode(text, ids, frame, decoding, options.max_target_tokens, prefix_ids, plan)
@@ -210,8 +213,8 @@ class Translator:
         make = plugins.first(plugins.KEPT)
         return make(self.tokenizer, language) if make else None
 
-    def _planner(self, terms: Terms, prefix_ids: tuple[int, ...], *, forces: bool) -> TermPlanner:
-        prefix = self.tokenizer.decode(prefix_ids)
+    def _planner(self, terms: Terms, options: RequestOptions) -> TermPlanner:
+        prefix, forces = self.tokenizer.decode(options.prefix_ids), self._slots > 1 and options.terms is not None
         return terms.planner(self.manifest.stand_ins, self.tokenizer, prefix, forces=forces)
 
     def _decode(

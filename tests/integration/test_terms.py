@@ -88,7 +88,7 @@ def test_terms_that_the_model_says_anyway_change_nothing(engine: OfflineEngine) 
 )
 def test_a_placeholder_is_not_written_once_more_where_the_model_would(engine: OfflineEngine, text: str) -> None:
     translator = Translator(BUNDLE.manifest, TOKENIZER)
-    options = RequestOptions(terms=Terms((), (find,)))
+    options = RequestOptions(terms=Terms((), find))
     [result] = translate_offline(translator, engine, [text], options)
     placeholders = [word for word in ("{x}", "{y}", "{z}", "{n}") if word in text]
     assert [result.text.count(each) for each in placeholders] == [1] * len(placeholders), result.text
@@ -118,3 +118,24 @@ def test_terms_of_a_call_and_words_without_pieces_stand_in_one_sentence(engine: 
     [result] = translate_offline(Translator(BUNDLE.manifest, TOKENIZER), engine, ["Иван is in the library."], options)
     assert "Иван" in result.text
     assert "Bücherei" in result.text
+
+
+@pytest.mark.parametrize(
+    ("text", "alone", "around"),
+    [
+        ("• Open it. →", "Open it.", "• {} →"),  # signs around a sentence stay outside
+        ("DO NOT ENTER THE ROOM 😀", "DO NOT ENTER THE ROOM", "{} 😀"),  # read in small letters as ever
+    ],
+)
+def test_what_is_done_for_all_sentences_is_done_beside_words_without_pieces(
+    engine: OfflineEngine, text: str, alone: str, around: str
+) -> None:
+    translator = Translator(BUNDLE.manifest, TOKENIZER)
+    both, [own] = (translate_offline(translator, engine, [each]) for each in (f"{text}\nИван", alone))
+    assert both[0].text == f"{around.format(own.text)}\nИван"
+
+
+def test_a_term_of_the_call_may_be_a_word_without_pieces(engine: OfflineEngine) -> None:
+    options = RequestOptions(terms=Terms([Index([GlossaryEntry("Иван", ("Johann",))])]))
+    [result] = translate_offline(Translator(BUNDLE.manifest, TOKENIZER), engine, ["My friend Иван is here."], options)
+    assert "Johann" in result.text

@@ -26,7 +26,7 @@ ENTRIES = st.lists(
 
 
 def found(text: str, *entries: GlossaryEntry, protects_placeholders: bool = False) -> list[str]:
-    terms = Terms([Index(entries)], (placeholders.find,) if protects_placeholders else ())
+    terms = Terms([Index(entries)], placeholders.find if protects_placeholders else None)
     return [text[match.start : match.stop] for match in terms.find(text)]
 
 

@@ -18,7 +18,7 @@ STAND_INS = ("tom", "bahnhof", "station")
 def planner(
     tokenizer, *entries: GlossaryEntry, prefix: str = "", forces: bool = True, placeholders: bool = False
 ) -> TermPlanner:
-    terms = Terms([Index(entries)], (find,) if placeholders else ())
+    terms = Terms([Index(entries)], find if placeholders else None)
     return TermPlanner(terms, STAND_INS, tokenizer, prefix, forces=forces)
 
 

@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
+from plugins.terms.finding import Index
+from plugins.terms.terms import Terms
 from plugins.terms.unwritten import Unwritten
 from tests.default_model import BUNDLE
 
@@ -25,9 +28,12 @@ def found(text: str, unwritten: Unwritten = UNWRITTEN) -> list[str]:
         ("Chișinău and Tiếng Việt", ["Chișinău", "Tiếng Việt"]),
         ("हिन्दी is a language", ["हिन्दी"]),
         ("I like it 👍🏽 and 👩‍👩‍👧‍👦.", ["👍🏽", "👩‍👩‍👧‍👦"]),
-        ("It costs 10⁶ or 1,5³ dollars.", ["10⁶", "1,5³"]),
-        ("15½ inches, ½ cup, 80 m², H₂O", ["15½", "½", "m²", "H₂O"]),
-        ("the author says¹ so", []),  # the number of a note
+        ("It costs 10⁶ or 12.5³ dollars.", ["10⁶", "12.5³"]),
+        ("15½ inches, ½ cup, 80 m², H₂O, E = mc²", ["15½", "½", "m²", "H₂O", "mc²"]),
+        ("10⁻⁶ m s⁻¹, 1.000½", ["10⁻⁶", "s⁻¹", "1.000½"]),
+        ("the author says¹ so, and the² too", []),  # numbers of notes
+        ("I donʼt know", []),
+        ("für schöne Äpfel", []),  # letters and marks, of which the tokenizer makes one character
         ("Łódź, Dvořák, café, £5, 20 °C, a → b, x ≥ y, „so“ – …", []),  # Latin, and signs
         ("ﬁnd １２ Ⅳ", []),  # the tokenizer makes plain letters and digits of them
         ("Straße", []),
@@ -47,4 +53,27 @@ def test_a_model_that_reads_such_a_script_reads_its_characters(language: str, wo
 def test_places_are_in_order_and_apart(text: str) -> None:
     spans = list(UNWRITTEN.find(text))
     assert all(start < stop for start, stop in spans)
-    assert all(one[1] < other[0] for one, other in pairwise(spans))
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+
+
+@pytest.mark.parametrize("piece", ["²", "1.1²", "И", "日", "👍", "👍🏽\u200d", "a\u0301", "1.", "Иван "])
+def test_each_character_is_looked_at_a_bounded_number_of_times(piece: str) -> None:
+    looks = 0
+
+    class Counted(str):
+        __slots__ = ()
+
+        def __getitem__(self, place) -> str:
+            nonlocal looks
+            looks += 1
+            return super().__getitem__(place)
+
+    text = Counted("word" + piece * 2_000)
+    list(UNWRITTEN.find(text))
+    assert looks < 10 * len(text)
+
+
+def test_terms_of_the_request_come_first() -> None:
+    asked = Terms([Index([GlossaryEntry("Иван", ("Johann",)), GlossaryEntry("km²", ("Quadratkilometer",))])])
+    found = UNWRITTEN(asked).find("Иван Петров has 5 km² and 5 m².")
+    assert [match.forms for match in found] == [("Johann",), ("Петров",), ("Quadratkilometer",), ("m²",)]

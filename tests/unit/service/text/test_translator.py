@@ -332,7 +332,7 @@ def test_a_sentence_in_capitals_is_decoded_in_small_letters_and_comes_back_in_ca
 
 def test_capitals_stay_where_a_translation_is_begun_or_has_terms(translator, tokenizer) -> None:
     begun = RequestOptions(prefix_ids=translator.prefix_ids("TOM"))
-    for options in (begun, RequestOptions(terms=Terms((), (placeholders.find,)))):
+    for options in (begun, RequestOptions(terms=Terms((), placeholders.find))):
         [segment] = translator.prepare("GOOD MORNING {X}", options).segments
         assert segment.decode.source_ids != tokenizer.encode("Good morning {x}")
 
@@ -472,7 +472,7 @@ def test_each_segment_of_a_text_has_draws_of_its_own_and_the_same_in_every_text(
 
 
 def terms_of(*entries: GlossaryEntry) -> RequestOptions:
-    return RequestOptions(terms=Terms([Index(entries)], (placeholders.find,)))
+    return RequestOptions(terms=Terms([Index(entries)], placeholders.find))
 
 
 def test_only_segments_with_terms_are_searched_and_the_others_stay_as_they_are(manifest, tokenizer) -> None:

@@ -9,7 +9,10 @@ from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
 
 # A character that a model may have no piece for: none of Latin, punctuation, currencies, arrows or mathematics.
-MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff]|[²³¹¼-¾]")
+_RARE: Final = r"[^\x00-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff]|[²³¹¼-¾]"
+MAYBE_UNWRITTEN: Final = re.compile(_RARE)
+# What stays as it is though nobody asks for it has one of these: such a character, or the sign of an address.
+MAYBE_KEPT: Final = re.compile(rf"{_RARE}|@|://|www\.|mailto:")
 
 # Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
 Aligned = Callable[[int, int], Span | None]

@@ -33,10 +33,13 @@ _PICTURE: Final = (
 )
 _KEYCAP: Final = r"(?:[0-9#*]\ufe0f?\u20e3)"
 
-_PATTERNS: Final = (
-    # An address: of the web, of mail.
+# Of the web, of mail.
+_ADDRESSES: Final = (
     rf"(?<![A-Za-z0-9_])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|www\.|mailto:){_ADDRESS}",
     r"(?<![\w.+-])[\w.+-]{1,64}@[^\W_](?:[\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?!\w)",
+)
+_PATTERNS: Final = (
+    *_ADDRESSES,
     # {{x}}, {{{x}}}, {% x %}, ${x}, #{x}, %{x}
     r"\{\{\{[^{}\n]{1,100}\}\}\}|\{\{[^{}\n]{1,100}\}\}|\{%[^%{}\n]{1,100}%\}|[$#%]\{[^{}\n]{1,100}\}",
     # {n, plural, ...}, and then {}, {0}, {name}, {price:.2f}
@@ -48,7 +51,14 @@ _PATTERNS: Final = (
     # Emoji, as many as stand together.
     rf"(?:{_PICTURE}(?:\u200d{_PICTURE}){{0,16}}|{_KEYCAP})+",
 )
+_ADDRESSED: Final = re.compile("|".join(_ADDRESSES))
 _PLACEHOLDER: Final = re.compile("|".join(_PATTERNS))
+
+
+def find_addresses(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the borders [start, stop) of each address of the web or of mail, in their order."""
+    for found in _ADDRESSED.finditer(text):
+        yield found.span()
 
 
 def find(text: str) -> Iterator[tuple[int, int]]:

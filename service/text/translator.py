@@ -13,7 +13,7 @@ from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.terms import MAYBE_UNWRITTEN, TermPlan, TermPlanner, Terms
+from service.terms import MAYBE_KEPT, TermPlan, TermPlanner, Terms
 from service.text import markup, segmentation
 from service.text.attended import SegmentText
 from service.text.capitals import in_small_letters
@@ -107,7 +107,7 @@ class Translator:
         split = partial(segmentation.split, language=language, fits=fits)
         if asked is not None:
             split = partial(split, fits=lambda piece: fits(asked.read(piece)), unbroken=asked.spans)
-        if MAYBE_UNWRITTEN.search(text) and (terms := self._keeping(options)) is not None:
+        if MAYBE_KEPT.search(text) and (terms := self._keeping(options)) is not None:
             planner = self._planner(terms, options)
         if options.has_tags:
             blocks = markup.parse(text, options.xml)
@@ -203,7 +203,7 @@ class Translator:
         return TextQuality(self._estimator, source_language, target_language)
 
     def _keeping(self, options: RequestOptions) -> Terms | None:
-        """Give the terms of a request, and what the model has no pieces for, if it copies names in place of that."""
+        """Give the terms of a request, and what stays in any case, where the model copies names in place of that."""
         keeper = self._keeper(options.source_language or self.manifest.languages.source("") or "")
         if keeper is None or not self.manifest.stand_ins or options.decoding.sampling is not None:
             return options.terms

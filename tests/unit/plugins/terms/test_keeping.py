@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
 from plugins.terms.finding import Index
+from plugins.terms.keeping import Keeper
 from plugins.terms.terms import Terms
-from plugins.terms.unwritten import Unwritten
 from tests.default_model import BUNDLE
 
 TOKENIZER = Tokenizer.open(BUNDLE)
-UNWRITTEN = Unwritten(TOKENIZER, "en")
+KEEPER = Keeper(TOKENIZER, "en")
 
 
-def found(text: str, unwritten: Unwritten = UNWRITTEN) -> list[str]:
-    return [text[start:stop] for start, stop in unwritten.find(text)]
+def found(text: str, keeper: Keeper = KEEPER) -> list[str]:
+    return [text[start:stop] for start, stop in keeper.find(text)]
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,10 @@ def found(text: str, unwritten: Unwritten = UNWRITTEN) -> list[str]:
         ("Łódź, Dvořák, café, £5, 20 °C, a → b, x ≥ y, „so“ – …", []),  # Latin, and signs
         ("ﬁnd １２ Ⅳ", []),  # the tokenizer makes plain letters and digits of them
         ("Straße", []),
+        (
+            "Write to Ann.Lee+x@example.org or see https://example.org/a?b=Иван, www.example.de.",
+            ["Ann.Lee+x@example.org", "https://example.org/a?b=Иван", "www.example.de"],
+        ),
         ("", []),
     ],
 )
@@ -46,12 +50,12 @@ def test_what_the_default_model_has_no_pieces_for(text: str, words: list[str]) -
 
 @pytest.mark.parametrize(("language", "words"), [("en", ["日本"]), ("zh-Hans", []), ("ja", [])])
 def test_a_model_that_reads_such_a_script_reads_its_characters(language: str, words: list[str]) -> None:
-    assert found("The word 日本 means Japan.", Unwritten(TOKENIZER, language)) == words
+    assert found("The word 日本 means Japan.", Keeper(TOKENIZER, language)) == words
 
 
 @given(st.text(st.sampled_from("ab .-1,²½Иё日👍🏽\u200d\u0301"), max_size=12))
 def test_places_are_in_order_and_apart(text: str) -> None:
-    spans = list(UNWRITTEN.find(text))
+    spans = list(KEEPER.find(text))
     assert all(start < stop for start, stop in spans)
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
 
@@ -69,11 +73,11 @@ def test_each_character_is_looked_at_a_bounded_number_of_times(piece: str) -> No
             return super().__getitem__(place)
 
     text = Counted("word" + piece * 2_000)
-    list(UNWRITTEN.find(text))
+    list(KEEPER.find(text))
     assert looks < 10 * len(text)
 
 
 def test_terms_of_the_request_come_first() -> None:
     asked = Terms([Index([GlossaryEntry("Иван", ("Johann",)), GlossaryEntry("km²", ("Quadratkilometer",))])])
-    found = UNWRITTEN(asked).find("Иван Петров has 5 km² and 5 m².")
+    found = KEEPER(asked).find("Иван Петров has 5 km² and 5 m².")
     assert [match.forms for match in found] == [("Johann",), ("Петров",), ("Quadratkilometer",), ("m²",)]

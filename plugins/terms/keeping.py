@@ -1,7 +1,8 @@
-"""Words and pictures that a model has no pieces for: it would read them byte by byte, and write other bytes.
+"""What stays as it is though nobody asks for it: addresses, and words and pictures that a model has no pieces for.
 
-A name in another script, an emoji, and a number with a sign that the tokenizer makes a plain digit, as 10⁶ becomes 106.
-Letters of Latin that are written in bytes are left alone up to U+017F: models have seen them often.
+A model would read the latter byte by byte, and write other bytes: a name in another script, an emoji, and a number with
+a sign that the tokenizer makes a plain digit, as 10⁶ becomes 106. Letters of Latin that are written in bytes are left
+alone up to U+017F: models have seen them often.
 """
 
 import re
@@ -12,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from dragoman.scripts import UNSPACED
 from dragoman.tokenizer import Tokenizer
+from plugins.terms.placeholders import find_addresses
 from plugins.terms.terms import Terms
 from service.rewriting import Span
 from service.terms import MAYBE_UNWRITTEN
@@ -27,11 +29,11 @@ _LOWERED: Final = re.compile(r"[^\W_]{1,3}")  # H₂O, CO₂
 _IS_LOWERED: Final = re.compile(r"[\u2080-\u208e]")
 _KEPT: Final = 4_096  # characters
 
-# A word with letters, a number or unit with signs, a picture; "": none of them.
+# A word with letters; a number or unit with signs, or an address; a picture; "": none of them.
 _Kind: TypeAlias = Literal["L", "N", "S", ""]
 
 
-class Unwritten:
+class Keeper:
     """Finds them for one model. For any thread."""
 
     def __init__(self, tokenizer: Tokenizer, language: str) -> None:
@@ -62,12 +64,20 @@ class Unwritten:
             yield begun, done
 
     def _each(self, text: str) -> Iterator[tuple[int, int, _Kind]]:
-        seen = 0  # nothing is looked at twice
-        for found in MAYBE_UNWRITTEN.finditer(text):
+        begin = 0
+        for start, stop in find_addresses(text):
+            yield from self._words(text, begin, start)
+            yield start, stop, "N"
+            begin = stop
+        yield from self._words(text, begin, len(text))
+
+    def _words(self, text: str, seen: int, end: int) -> Iterator[tuple[int, int, _Kind]]:
+        """Yield what the model has no pieces for between two places; nothing is looked at twice."""
+        for found in MAYBE_UNWRITTEN.finditer(text, seen, end):
             place = found.start()
             if place < seen or not (kind := self._kind(found[0])):
                 continue
-            start, seen = _picture(text, place) if kind == "S" else _word(text, seen, place)
+            start, seen = _picture(text, place, end) if kind == "S" else _word(text, seen, place, end)
             if kind != "N" or _is_changed(text[start:place], found[0]):
                 yield start, seen, kind
 
@@ -85,20 +95,20 @@ class Unwritten:
         return "S" if category == "So" else "L"
 
 
-def _word(text: str, begin: int, place: int) -> Span:
+def _word(text: str, begin: int, place: int, end: int) -> Span:
     """Find the word around a place of a text; a number has points and commas inside."""
     start = stop = place
     while start > begin and (_in_word(text[start - 1]) or _in_number(text, start - 1)):
         start -= 1
-    while stop < len(text) and _in_word(text[stop]):
+    while stop < end and _in_word(text[stop]):
         stop += 1
     return start, stop
 
 
-def _picture(text: str, place: int) -> Span:
+def _picture(text: str, place: int, end: int) -> Span:
     """Find the end of pictures that stand together, with what changes them: colors, joiners, presentation."""
     stop = place + 1
-    while stop < len(text) and unicodedata.category(text[stop]) in ("So", "Sk", "Mn", "Me", "Cf"):
+    while stop < end and unicodedata.category(text[stop]) in ("So", "Sk", "Mn", "Me", "Cf"):
         stop += 1
     return place, stop
 

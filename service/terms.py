@@ -8,11 +8,10 @@ from dragoman.tokenizer import Tokenizer
 from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
 
+_COMMON: Final = r"\xa0-±´-¸º»¿-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff"
 # A character that a model may have no piece for: none of Latin, punctuation, currencies, arrows or mathematics.
-_RARE: Final = r"[^\x00-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff]|[²³¹¼-¾]"
-MAYBE_UNWRITTEN: Final = re.compile(_RARE)
-# What stays as it is though nobody asks for it has one of these: such a character, or the sign of an address.
-MAYBE_KEPT: Final = re.compile(rf"{_RARE}|@|://|www\.|mailto:")
+MAYBE_UNWRITTEN: Final = re.compile(rf"[^\x00-\x9f{_COMMON}]")
+MAYBE_KEPT: Final = re.compile(rf"[^\x00-?A-\x9f{_COMMON}]")  # likewise, or the sign of an address of mail
 
 # Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
 Aligned = Callable[[int, int], Span | None]

@@ -107,7 +107,9 @@ class Translator:
         split = partial(segmentation.split, language=language, fits=fits)
         if asked is not None:
             split = partial(split, fits=lambda piece: fits(asked.read(piece)), unbroken=asked.spans)
-        if MAYBE_KEPT.search(text) and (terms := self._keeping(options)) is not None:
+        # One set of characters and two words: all texts are searched for them.
+        may_keep = MAYBE_KEPT.search(text) or "://" in text or "www." in text
+        if may_keep and (terms := self._keeping(options)) is not None:
             planner = self._planner(terms, options)
         if options.has_tags:
             blocks = markup.parse(text, options.xml)

@@ -30,6 +30,11 @@ def several(names: Sequence[str], separator: str = ", ") -> str:
     return separator.join((*names[:_NAMED], "...") if len(names) > _NAMED else names)
 
 
+def pair(source: str, target: str) -> str:
+    """Name a source and a target language in a message; "": any."""
+    return f"{source or 'any'} to {target or 'any'}"
+
+
 def is_code(text: str) -> bool:
     """Tell whether a text has the form of a code."""
     return _CODE.fullmatch(text) is not None

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, SupportsIndex, TypedDict, TypeVar, cast
 
 from dragoman.glossary import GlossaryEntry
 from dragoman.spelling import did_you_mean
+from dragoman.surrogates import HALF, is_whole
 from dragoman.v1 import translation_pb2 as pb
 
 Priority = Literal["interactive", "bulk"]
@@ -209,10 +210,8 @@ def checked_text(index: int, text: str, name: str = "contents") -> str:
 
 
 def _refuse_halves(place: str, text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{place}: half a surrogate pair is no character") from None
+    if not is_whole(text):
+        raise ValueError(f"{place}: {HALF}")
 
 
 def _checked_texts(texts: str | Iterable[str], name: str = "contents") -> list[str]:

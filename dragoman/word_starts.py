@@ -1,15 +1,13 @@
 """Which pieces of a SentencePiece model no word goes on with."""
 
-import re
 import unicodedata
 from typing import Final
 
-from dragoman.scripts import UNSPACED
+from dragoman.scripts import UNSPACED_CHARACTER
 
 _BLANK: Final = "\N{LOWER ONE EIGHTH BLOCK}"  # which SentencePiece writes for one
 # Letters, marks and digits are parts of words; an underscore is one in names of programs.
 _IN_WORDS: Final = "LMN"
-_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 
 
 def ends_word_before(piece: str) -> bool:
@@ -25,4 +23,4 @@ def ends_word_before(piece: str) -> bool:
         return False
     category = unicodedata.category(first)
     # Of a script without blanks each letter may be the first of a word, but not a sign that repeats or lengthens one.
-    return category[0] not in _IN_WORDS or (category == "Lo" and _IS_UNSPACED.match(first) is not None)
+    return category[0] not in _IN_WORDS or (category == "Lo" and UNSPACED_CHARACTER.match(first) is not None)

@@ -8,8 +8,6 @@ from dragoman.errors import InvalidRequestError
 
 # A function from settings and metrics to a `service.security.access.Access`.
 ACCESS: Final = "dragoman.access"
-# A function from a tokenizer and a language to one from `service.terms.Terms`, or None, to such that keep more words.
-KEPT: Final = "dragoman.kept"
 # A function from attention and two `service.text.alignment.Side` to an `Alignment`.
 ALIGNMENTS: Final = "dragoman.alignments"
 # A function from a count to a `service.text.alternatives.Alternatives`.
@@ -28,6 +26,8 @@ DRAWS: Final = "dragoman.draws"
 FOLDERS: Final = "dragoman.folders"
 # Functions from a port of gRPC, settings, metrics and a grace period to a context in which its connections are guarded.
 GUARDS: Final = "dragoman.guards"
+# A function from a tokenizer and a language to one from a `service.terms.Terms`, or None, and a text to such.
+KEPT: Final = "dragoman.kept"
 # A function that reads HTML and XML, as `service.text.markup` has it.
 MARKUP: Final = "dragoman.markup"
 # Methods of dragoman.v1.Translation, each a `service.handlers.methods.Method`.

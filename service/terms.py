@@ -8,10 +8,8 @@ from dragoman.tokenizer import Tokenizer
 from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
 
-_COMMON: Final = r"\xa0-±´-¸º»¿-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff"
 # A character that a model may have no piece for: none of Latin, punctuation, currencies, arrows or mathematics.
-MAYBE_UNWRITTEN: Final = re.compile(rf"[^\x00-\x9f{_COMMON}]")
-MAYBE_KEPT: Final = re.compile(rf"[^\x00-?A-\x9f{_COMMON}]")  # likewise, or the sign of an address of mail
+MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-±´-¸º»¿-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff]")
 
 # Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
 Aligned = Callable[[int, int], Span | None]

@@ -29,7 +29,7 @@ from dragoman.commands.translations import Output, Shown
 from dragoman.errors import DataError, DragomanError, InvalidRequestError, UnknownLanguagePairError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
-from dragoman.language import AUTO, covers, several
+from dragoman.language import AUTO, covers, pair, several
 from dragoman.loading import load
 
 _COMMAND: Final = "translate"
@@ -71,7 +71,7 @@ class _Terms(NamedTuple):
     @property
     def languages(self) -> str:
         """For people; "" for all."""
-        return f"{self.source or 'any'} to {self.target or 'any'}" if self.source or self.target else ""
+        return pair(self.source, self.target) if self.source or self.target else ""
 
 
 def translate(arguments: list[str]) -> int:
@@ -232,7 +232,7 @@ def _take_languages(options: argparse.Namespace, terms: _Terms) -> None:
     Raises:
         InvalidRequestError: the arguments say others.
     """
-    given = f"{options.source or 'any'} to {options.target or 'any'}"
+    given = pair(options.source, options.target)
     options.source, options.target = options.source or terms.source, options.target or terms.target
     if not (_fits(terms.source, options.source) and _fits(terms.target, options.target)):
         raise InvalidRequestError(f"{options.glossary}: is for {terms.languages}, --from and --to say {given}")

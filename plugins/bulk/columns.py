@@ -1,17 +1,9 @@
 """The columns of a row: what the input must have, and what the output has besides."""
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-# Of values that JSON has; Parquet has others.
-_KINDS: Final[Mapping[type, str]] = {
-    type(None): "null",
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    dict: "an object",
-}
+from dragoman.surrogates import is_whole
+from plugins.json_kinds import json_kind
 
 
 class Columns(NamedTuple):
@@ -69,7 +61,7 @@ def checked_id(value: object) -> str:
         ValueError: it is none; says what it must be.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
-        is_ = value if isinstance(value, float) else _kind(value)
+        is_ = value if isinstance(value, float) else json_kind(value)
         raise ValueError(f"must be a string or a whole number, is {is_}")
     if wrong := wrong_text(str(value)):
         raise ValueError(wrong)
@@ -79,15 +71,7 @@ def checked_id(value: object) -> str:
 def wrong_text(value: object) -> str:
     """Say why a text cannot be translated, whatever the model; "" if nothing is known."""
     if not isinstance(value, str):
-        return f"must be a string, is {_kind(value)}"
+        return f"must be a string, is {json_kind(value)}"
     if not value.strip():
         return "is empty"
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return "is no valid Unicode"
-    return ""
-
-
-def _kind(value: object) -> str:
-    return _KINDS.get(type(value), type(value).__name__)
+    return "" if is_whole(value) else "is no valid Unicode"

@@ -1,23 +1,24 @@
 """Messages of the contract as JSON, by protobuf's own mapping: https://protobuf.dev/programming-guides/json/."""
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Any, Final, NoReturn, TypeVar
 
 from google.protobuf import json_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 
 from dragoman.errors import InvalidRequestError
+from dragoman.surrogates import HALF, is_whole
 from plugins.http.conversions import converted
+from plugins.json_kinds import json_kind
 
 # A list of 8 MiB of empty texts would keep the event loop busy for seconds; no valid request has as many.
 MAX_VALUES: Final = 50_000
 # Likewise: lists within lists cost Python's reader most. Texts have brackets too, but not as many.
 MAX_BRACKETS: Final = 100_000
 _MAX_SHOWN: Final = 200
-HALF: Final = "half a surrogate pair is no character"
 
 _TYPES: Final[dict[int, tuple[type, str]]] = {
     FieldDescriptor.CPPTYPE_STRING: (str, "a string"),
@@ -25,9 +26,9 @@ _TYPES: Final[dict[int, tuple[type, str]]] = {
     FieldDescriptor.CPPTYPE_MESSAGE: (dict, "an object"),
 }
 
+# Of protobuf's reader, which does not expect each of them itself.
+_WRONG: Final = (json_format.ParseError, ArithmeticError, ValueError, TypeError)
 _M = TypeVar("_M", bound=Message)
-_PLACE: Final = re.compile(r" at \"?\w+\.([\w.\[\]]+)\"?")
-_FAILED: Final = re.compile(r"Failed to parse (\w+) field: ")
 _NUMBERS: Final[dict[int, str]] = {
     FieldDescriptor.CPPTYPE_UINT32: f"must be a whole number, 0 to {2**32 - 1}",
     FieldDescriptor.CPPTYPE_INT32: f"must be a whole number, 0 to {2**31 - 1}",  # of things on a page
@@ -38,15 +39,6 @@ _NUMBERS: Final[dict[int, str]] = {
 def named(field: str, description: str) -> str:
     """Write what is wrong with one field."""
     return f"{field}: {description}"
-
-
-def is_whole(text: str) -> bool:
-    """Tell whether a text that JSON gave has no halves of characters, which JSON knows."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 async def parse(body: bytes, kind: type[_M]) -> _M:
@@ -105,10 +97,8 @@ def from_content(content: Any, kind: type[_M]) -> _M:
     content = _without_texts(content, message)
     try:
         json_format.ParseDict(content, message)
-    except json_format.ParseError as error:
-        raise _explained(str(error), content, kind.DESCRIPTOR) from None
-    except (ArithmeticError, ValueError, TypeError):  # protobuf's own reader does not expect each of them
-        raise InvalidRequestError("the body has a number out of range") from None
+    except _WRONG as error:
+        raise InvalidRequestError(f"the body does not fit: {str(error)[:_MAX_SHOWN]}") from None
     return message
 
 
@@ -190,7 +180,7 @@ def _check_fields(content: Any, kind: Any, path: str) -> None:
         if value is None:
             continue  # as if it were not there
         if field.is_repeated and not isinstance(value, list):
-            raise _invalid(place, f"must be a list, is {type_name(value)}")
+            raise _invalid(place, f"must be a list, is {json_kind(value)}")
         for index, each in enumerate(value if field.is_repeated else [value]):
             _check_value(each, field, f"{place}[{index}]" if field.is_repeated else place)
 
@@ -199,29 +189,17 @@ def _check_value(value: Any, field: Any, place: str) -> None:
     """Check the type of one value; the errors are those of :func:`_check_fields`."""
     kind, name = _TYPES.get(field.cpp_type, (object, ""))
     if not isinstance(value, kind):
-        raise _invalid(place, f"must be {name}, is {type_name(value)}")
+        raise _invalid(place, f"must be {name}, is {json_kind(value)}")
     if isinstance(value, str) and not is_whole(value):
         raise _invalid(place, HALF)
     if field.message_type is not None:
         _check_fields(value, field.message_type, f"{place}.")
-
-
-def _explained(problem: str, content: Any, kind: Any) -> InvalidRequestError:
-    """Say which field protobuf found wrong, by its path, and what it must be; else protobuf's own words."""
-    outer = ".".join(_FAILED.findall(problem))
-    place = _PLACE.search(problem)
-    path = place[1].rstrip(".") if place else outer
-    description = _PLACE.sub("", _FAILED.sub("", problem)).strip().rstrip(".")
-    for name in path.split("."):  # no number is in a list
-        fields = kind.fields if kind is not None and isinstance(content, dict) and name in content else ()
-        field = next((each for each in fields if name in (each.name, each.camelcase_name)), None)
-        if field is None:  # words of a text that look like a path
-            return _invalid(path, description[:_MAX_SHOWN])
-        content, kind = content[name], field.message_type
-    if must := _must(field):
-        is_ = repr(content) if isinstance(content, str | int | float) else type_name(content)
-        description = f"{must}, is {is_}"
-    return _invalid(path, description[:_MAX_SHOWN])
+    elif must := _must(field):
+        try:  # protobuf reads numbers from text, too
+            json_format.ParseDict({field.name: value}, GetMessageClass(field.containing_type)())
+        except _WRONG:
+            is_ = repr(value) if isinstance(value, str | int | float) else json_kind(value)
+            raise _invalid(place, f"{must}, is {is_}"[:_MAX_SHOWN]) from None
 
 
 def _must(field: Any) -> str:
@@ -236,10 +214,4 @@ def _invalid(field: str, description: str) -> InvalidRequestError:
 
 
 def _no_object(content: Any) -> InvalidRequestError:
-    return InvalidRequestError(f"the body must be a JSON object, is {type_name(content)}")
-
-
-def type_name(content: Any) -> str:
-    """Say what kind of value of JSON it is."""
-    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(content), "a number")
+    return InvalidRequestError(f"the body must be a JSON object, is {json_kind(content)}")

@@ -11,9 +11,11 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError
+from dragoman.surrogates import HALF, is_whole
 from plugins.http import json_messages
 from plugins.http.conversions import is_large
 from plugins.http.methods import JSON, kind_of
+from plugins.json_kinds import json_kind
 from plugins.protocols import multipart, urlencoded
 from plugins.protocols.multipart import File
 
@@ -191,13 +193,13 @@ def _shown(value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    return "a file" if isinstance(value, File) else json_messages.type_name(value)
+    return "a file" if isinstance(value, File) else json_kind(value)
 
 
 def _whole(text: str, name: str) -> str:
     """Give back a text that JSON gave, which knows halves of characters."""
-    if not json_messages.is_whole(text):
-        raise InvalidRequestError(json_messages.named(name, json_messages.HALF))
+    if not is_whole(text):
+        raise InvalidRequestError(json_messages.named(name, HALF))
     return text
 
 

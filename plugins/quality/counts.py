@@ -14,7 +14,7 @@ from math import log
 from typing import Final, NamedTuple
 
 from dragoman.clock import NOON, TWELVE_HOURS, in_24_hours
-from dragoman.scripts import UNSPACED
+from dragoman.scripts import UNSPACED, UNSPACED_CHARACTER
 from plugins.terms import placeholders
 from service.text.text_quality import without
 
@@ -52,7 +52,6 @@ _CODE: Final = re.compile(r"\b(?=\w*\d)(?=\w*[^\W\d_])\w+(?:[.-]\w+)*")
 # ... but for ordinals, decades and measures, which languages write in their own ways.
 _MEASURE: Final = re.compile(r"\d+(?:st|nd|rd|th|s|[^\W\d_]{1,2})")
 _WORD: Final = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+")
-_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f]")
 _BEGINS_SENTENCE: Final = re.compile(r"[.!?…:;\"“”„»«(\n]")  # between two words
 _TIME_DIGITS: Final = 2  # of an hour, a day or a month, which may have a zero in front
@@ -240,7 +239,7 @@ def _stem(word: str) -> str:
 
 def _width(text: str) -> int:
     """Give the length of a text, in letters of a script with blanks between words."""
-    return len(text) + (_UNSPACED_WIDTH - 1) * len(_UNSPACED.findall(text))
+    return len(text) + (_UNSPACED_WIDTH - 1) * len(UNSPACED_CHARACTER.findall(text))
 
 
 def _repeats(text: str) -> int:

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from dragoman.glossary import GlossaryEntry
-from dragoman.scripts import UNSPACED
+from dragoman.scripts import UNSPACED, UNSPACED_CHARACTER
 from service.rewriting import Span
 
-_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 # Where a term may begin, and by what it is looked up: a word, a character of such a script, or another sign.
 _ATOM: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
 _IN_WORDS: Final = "LMN"  # categories of letters, marks and digits
@@ -184,10 +183,11 @@ def _is_border(text: str, place: int) -> bool:
     if not 0 < place < len(text):
         return True
     before, behind = text[place - 1], text[place]
-    if _IS_UNSPACED.match(before) or _IS_UNSPACED.match(behind):
+    if UNSPACED_CHARACTER.match(before) or UNSPACED_CHARACTER.match(behind):
         return True
-    return not (_in_word(before) and _in_word(behind))
+    return not (in_word(before) and in_word(behind))
 
 
-def _in_word(character: str) -> bool:
+def in_word(character: str) -> bool:
+    """Tell whether a character is part of a word: a letter, a mark, a digit or an underscore."""
     return character == "_" or unicodedata.category(character)[0] in _IN_WORDS

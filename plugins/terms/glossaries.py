@@ -66,7 +66,7 @@ class StoredGlossary(NamedTuple):
         fits = _fits(self.source_language, source, languages.source(self.source_language)) and _fits(
             self.target_language, target, languages.target(self.target_language)
         )
-        return "" if fits else f"{self.source_language or 'any'} to {self.target_language or 'any'}"
+        return "" if fits else language.pair(self.source_language, self.target_language)
 
 
 def _fits(own: str, asked: str, served: str | None) -> bool:

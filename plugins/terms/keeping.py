@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from dragoman.scripts import UNSPACED
+from dragoman.scripts import UNSPACED_CHARACTER
 from dragoman.tokenizer import Tokenizer
+from plugins.terms.finding import in_word
 from plugins.terms.placeholders import find_addresses
 from plugins.terms.terms import Terms
 from service.rewriting import Span
 from service.terms import MAYBE_UNWRITTEN
 
-_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 # Languages whose models may have learned the bytes of such characters.
 _UNSPACED_LANGUAGES: Final = frozenset(["bo", "dz", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"])
 _BYTE: Final = "<0x"  # how the name of a piece begins that is a byte
@@ -27,7 +27,8 @@ _SIGNS: Final = "⁺⁻₊₋"  # of raised and lowered numbers
 _RAISED: Final = re.compile(r"[\d.,]*|(?:[cdkm]?m|in|ft|yd|mi|mc|[^\W\d_])")
 _LOWERED: Final = re.compile(r"[^\W_]{1,3}")  # H₂O, CO₂
 _IS_LOWERED: Final = re.compile(r"[\u2080-\u208e]")
-_KEPT: Final = 4_096  # characters
+_KEPT: Final = 4_096  # kinds of characters
+_LARGE: Final = 4_096  # characters of a text that is looked at sentence by sentence only
 
 # A word with letters; a number or unit with signs, or an address; a picture; "": none of them.
 _Kind: TypeAlias = Literal["L", "N", "S", ""]
@@ -46,9 +47,10 @@ class Keeper:
         self._reads_unspaced = language.partition("-")[0].lower() in _UNSPACED_LANGUAGES
         self._kind = lru_cache(_KEPT)(self._kind_of)
 
-    def __call__(self, terms: Terms | None) -> Terms:
-        """Give the terms of a request, and these where none of those stand."""
-        return (terms or Terms()).keeping(self.find)
+    def __call__(self, terms: Terms | None, text: str) -> Terms | None:
+        """Give the terms of a request, and these where none of those stand, if a text may have any."""
+        may_have = len(text) > _LARGE or any(map(self._kind, set(text))) or any(find_addresses(text))
+        return (terms or Terms()).keeping(self.find) if may_have else terms
 
     def find(self, text: str) -> Iterator[Span]:
         """Yield the borders [start, stop) of each, in their order; words side by side are one, and so are pictures."""
@@ -82,12 +84,16 @@ class Keeper:
                 yield start, seen, kind
 
     def _kind_of(self, character: str) -> _Kind:
+        if not MAYBE_UNWRITTEN.match(character):
+            return ""
         category = unicodedata.category(character)
         if category == "No" or character in _SIGNS:
             is_written = self._tokenizer.decode(self._tokenizer.encode_target(character)).strip() == character
             return "" if is_written else "N"
         # A mark is read with its letter, of which the tokenizer may make one character.
-        if category not in ("Lu", "Ll", "Lt", "Lo", "So") or (self._reads_unspaced and _UNSPACED.match(character)):
+        if category not in ("Lu", "Ll", "Lt", "Lo", "So") or (
+            self._reads_unspaced and UNSPACED_CHARACTER.match(character)
+        ):
             return ""
         pieces = self._tokenizer.source_pieces(self._tokenizer.encode(character))
         if not any(piece.startswith(_BYTE) for piece in pieces):
@@ -98,9 +104,9 @@ class Keeper:
 def _word(text: str, begin: int, place: int, end: int) -> Span:
     """Find the word around a place of a text; a number has points and commas inside."""
     start = stop = place
-    while start > begin and (_in_word(text[start - 1]) or _in_number(text, start - 1)):
+    while start > begin and (_goes_on(text[start - 1]) or _in_number(text, start - 1)):
         start -= 1
-    while stop < end and _in_word(text[stop]):
+    while stop < end and _goes_on(text[stop]):
         stop += 1
     return start, stop
 
@@ -118,8 +124,8 @@ def _is_changed(before: str, sign: str) -> bool:
     return bool(_RAISED.fullmatch(before) or (_IS_LOWERED.match(sign) and _LOWERED.fullmatch(before)))
 
 
-def _in_word(character: str) -> bool:
-    return character.isalnum() or character in _SIGNS or unicodedata.category(character)[0] == "M"
+def _goes_on(character: str) -> bool:
+    return in_word(character) or character in _SIGNS
 
 
 def _in_number(text: str, place: int) -> bool:

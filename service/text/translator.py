@@ -13,7 +13,7 @@ from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.terms import MAYBE_KEPT, TermPlan, TermPlanner, Terms
+from service.terms import MAYBE_UNWRITTEN, TermPlan, TermPlanner, Terms
 from service.text import markup, segmentation
 from service.text.attended import SegmentText
 from service.text.capitals import in_small_letters
@@ -107,9 +107,10 @@ class Translator:
         split = partial(segmentation.split, language=language, fits=fits)
         if asked is not None:
             split = partial(split, fits=lambda piece: fits(asked.read(piece)), unbroken=asked.spans)
-        # One set of characters and two words: all texts are searched for them.
-        may_keep = MAYBE_KEPT.search(text) or "://" in text or "www." in text
-        if may_keep and (terms := self._keeping(options)) is not None:
+        # All texts are searched for one set of characters, and for what addresses have.
+        may_keep = MAYBE_UNWRITTEN.search(text) or "@" in text or "://" in text or "www." in text
+        terms = self._keeping(options, language, text) if may_keep else options.terms
+        if terms is not None and terms is not options.terms:
             planner = self._planner(terms, options)
         if options.has_tags:
             blocks = markup.parse(text, options.xml)
@@ -204,14 +205,14 @@ class Translator:
         target_language = options.target_language or self.manifest.languages.target("") or ""
         return TextQuality(self._estimator, source_language, target_language)
 
-    def _keeping(self, options: RequestOptions) -> Terms | None:
+    def _keeping(self, options: RequestOptions, language: str, text: str) -> Terms | None:
         """Give the terms of a request, and what stays in any case, where the model copies names in place of that."""
-        keeper = self._keeper(options.source_language or self.manifest.languages.source("") or "")
+        keeper = self._keeper(language)
         if keeper is None or not self.manifest.stand_ins or options.decoding.sampling is not None:
             return options.terms
-        return keeper(options.terms)
+        return keeper(options.terms, text)
 
-    def _new_keeper(self, language: str) -> Callable[[Terms | None], Terms] | None:
+    def _new_keeper(self, language: str) -> Callable[[Terms | None, str], Terms | None] | None:
         make = plugins.first(plugins.KEPT)
         return make(self.tokenizer, language) if make else None
 

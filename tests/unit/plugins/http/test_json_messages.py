@@ -116,6 +116,8 @@ async def test_bytes_are_a_message_or_a_clear_error(body: bytes) -> None:
         ({"options": {"lengthPenalty": {}}}, "options.lengthPenalty", "must be a number, is an object"),
         ({"options": {"lengthPenalty": "x"}}, "options.lengthPenalty", "must be a number, is 'x'"),
         ({"options": {"beamSize": math.inf}}, "options.beamSize", f"{WHOLE}, is inf"),
+        ({"options": {"lengthPenalty": "a.b at X.y"}}, "options.lengthPenalty", "must be a number, is 'a.b at X.y'"),
+        ({"options": {"lengthPenalty": 10**400}}, "options.lengthPenalty", f"must be a number, is 1{'0' * 199}"[:200]),
         ({"priority": "FIRST"}, "priority", f"must be one of {PRIORITIES}, is 'FIRST'"),
         ({"priority": []}, "priority", f"must be one of {PRIORITIES}, is a list"),
     ],

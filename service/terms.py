@@ -9,7 +9,7 @@ from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
 
 # A character that a model may have no piece for: none of Latin, punctuation, currencies, arrows or mathematics.
-MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-±´-¸º»¿-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff]")
+MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-±´¶-¸º»¿-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff]")
 
 # Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
 Aligned = Callable[[int, int], Span | None]

@@ -32,6 +32,7 @@ def found(text: str, keeper: Keeper = KEEPER) -> list[str]:
         ("15½ inches, ½ cup, 80 m², H₂O, E = mc²", ["15½", "½", "m²", "H₂O", "mc²"]),
         ("10⁻⁶ m s⁻¹, 1.000½", ["10⁻⁶", "s⁻¹", "1.000½"]),
         ("the author says¹ so, and the² too", []),  # numbers of notes
+        ("5 µm and 3 μs", ["µm", "μs"]),  # the sign of micro, and the letter
         ("I donʼt know", []),
         ("für schöne Äpfel", []),  # letters and marks, of which the tokenizer makes one character
         ("Łódź, Dvořák, café, £5, 20 °C, a → b, x ≥ y, „so“ – …", []),  # Latin, and signs

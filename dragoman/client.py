@@ -122,10 +122,17 @@ class _Base:
             raise in_words(from_rpc_error(rpc_error), self._address) from rpc_error
 
     def _settings(self, patience: Patience) -> dict[str, Any]:
-        """Give the keyword arguments of a call; raises ValueError where the client is closed."""
+        """Give the keyword arguments of a call.
+
+        Raises:
+            ValueError: the client is closed.
+            DeadlineExceededError: no time is left. gRPC would try to connect and might call that a server that is away.
+        """
         if self._is_closed:
             raise ValueError("the client is closed")
-        return {"timeout": patience.left_s, "metadata": self._metadata}
+        if (left_s := patience.left_s) == 0:
+            raise DeadlineExceededError("the deadline passed before the server was called")
+        return {"timeout": left_s, "metadata": self._metadata}
 
     def _unready(self, timeout_s: float | None) -> DeadlineExceededError:
         waited_s = self._timeout_s if timeout_s is None else timeout_s

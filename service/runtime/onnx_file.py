@@ -102,7 +102,7 @@ class Graph:
         Raises:
             BundleError: it is no ONNX file, or parts of it are elsewhere: in other files, or in graphs within it.
         """
-        model = _Model()
+        model = CLASSES["Model"]()
         try:
             model.ParseFromString(content)
         except DecodeError as error:
@@ -146,8 +146,8 @@ def _constant(tensor: Any, weights: memoryview, file: Path) -> Constant:
     return Constant(kind, shape, weights[start : start + size], start)
 
 
-def _message_class(name: str) -> Any:
-    """Make the class of a message of `_MESSAGES`, in a pool of its own: the package `onnx` may be loaded too."""
+def _message_classes() -> Mapping[str, Any]:
+    """Make the classes of `_MESSAGES`, in a pool of its own: the package `onnx` may be loaded too."""
     kinds = descriptor_pb2.FieldDescriptorProto
     scalars = {"bytes": kinds.TYPE_BYTES, "string": kinds.TYPE_STRING, "int32": kinds.TYPE_INT32}
     scalars["int64"] = kinds.TYPE_INT64
@@ -164,7 +164,9 @@ def _message_class(name: str) -> Any:
                 added.type, added.type_name = kinds.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+    described = {name: pool.FindMessageTypeByName(f"{_PACKAGE}.{name}") for name in _MESSAGES}
+    return {name: message_factory.GetMessageClass(description) for name, description in described.items()}
 
 
-_Model: Final = _message_class("Model")
+# All of them are kept: protobuf crashes if a class is collected as garbage while a message of it is made.
+CLASSES: Final = _message_classes()

@@ -238,10 +238,9 @@ class TestEveryMethod:
         assert len(echo.servicer.metadata) == 1
 
     def test_a_timeout_of_nothing_is_none_at_all(self, kind, method, arguments, echo) -> None:
-        echo.servicer.blocks = True  # a quick server may answer before gRPC looks at the deadline
-        with pytest.raises(DeadlineExceededError):
+        with pytest.raises(DeadlineExceededError, match="before the server was called"):
             call(kind, echo.address, method, *arguments, settings={"timeout_s": 5.0}, timeout_s=0)
-        assert all(remaining_s < 1 for remaining_s in echo.servicer.remaining_s)  # if it arrived at all
+        assert echo.servicer.metadata == []
 
     def test_leaves_a_full_queue_alone(self, kind, method, arguments, echo) -> None:
         echo.servicer.errors = [QueueFullError("full", retry_delay_s=2.0)]

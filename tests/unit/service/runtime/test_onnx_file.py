@@ -1,5 +1,7 @@
 """What the server reads of ONNX files, against the package that writes them."""
 
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
 from dragoman.bundle import WEIGHTS
 from dragoman.errors import BundleError
-from service.runtime.onnx_file import INT8, Graph
+from service.runtime.onnx_file import CLASSES, INT8, Graph
 from tests.synthetic import Synthetic
 
 pytestmark = pytest.mark.torch
@@ -107,3 +109,9 @@ def test_a_constant_node_is_no_harm() -> None:
 def test_another_file_is_named(content: bytes) -> None:
     with pytest.raises(BundleError, match=r"^decoder\.onnx: it is no ONNX file"):
         Graph(content, FILE)
+
+
+def test_the_class_of_a_message_within_another_outlives_a_collection() -> None:
+    tensor = weakref.ref(type(CLASSES["Model"]().graph.initializer.add()))
+    gc.collect()
+    assert tensor() is not None

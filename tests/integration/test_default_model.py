@@ -39,7 +39,9 @@ def committed() -> Bundle:
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    return read_corpus(PAIRS)
+    """Of 125 pairs, from all parts of the file."""
+    whole = read_corpus(PAIRS)
+    return Corpus(whole.sources[::4], whole.targets[::4], [])
 
 
 def test_bundle_is_of_the_checkpoint(committed: Bundle) -> None:
@@ -56,20 +58,19 @@ def test_exported_again_it_translates_the_same(committed: Bundle, corpus: Corpus
     parity = export_bundle(CHECKPOINT, tmp_path / "bundle", target("int8"), read_corpus(CHECKPOINT / PARITY))
     assert parity.passed
     again = Bundle.open(tmp_path / "bundle")
-    tokenizer = Tokenizer.open(again.path)
-    samples = of_corpus(corpus, committed.manifest, tokenizer)
-    assert len(samples) == 500
-    expected, actual = decode(committed, samples), decode(again, samples)
     # Products of bytes are exact on every processor, and what is measured is rounded to steps: in general the bundle is
     # the same bit for bit. Where a processor's last digits push one of 2,000 values into the next step, three matrices
-    # change at most (what writes a channel, asks for it and reads it), or one range: 70 of 500 sentences then differ.
+    # change at most (what writes a channel, asks for it and reads it), or one range: 18 of 125 sentences then differ.
+    if again.manifest.files == committed.manifest.files:
+        return
+    samples = of_corpus(corpus, committed.manifest, Tokenizer.open(again.path))
+    expected, actual = decode(committed, samples), decode(again, samples)
     # A copy: onnx reads no file with several links, and tests that run beside this one link to the committed bundle.
     shutil.copytree(committed.path, tmp_path / "committed")
     graphs = [(again.path / name, tmp_path / "committed" / name) for name in (ENCODER, DECODER)]
     assert all(operators(one) == operators(other) for one, other in graphs)
     assert sum(len(other_weights(one, other)) for one, other in graphs) <= 6
-    same = again.manifest.files == committed.manifest.files
-    assert sum(one != other for one, other in zip(expected, actual, strict=True)) <= (0 if same else 100)
+    assert sum(one != other for one, other in zip(expected, actual, strict=True)) <= 25
 
 
 def other_weights(file: Path, other: Path) -> list[int]:
@@ -96,12 +97,12 @@ def test_fp32_is_plain_pytorch(corpus: Corpus) -> None:
     samples = of_corpus(corpus, bundle.manifest, tokenizer)
     expected = plain_pytorch.decode(model, samples, bundle.manifest.max_target_tokens)
     parity = compare(samples, expected, tokenizer, bundle)
-    assert (parity.sentences, parity.equal) == (500, 500)
+    assert (parity.sentences, parity.equal) == (125, 125)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_fp32_scores_its_own_translations_as_it_made_them(corpus: Corpus, beam_size: int) -> None:
-    check_scores(fp32(), Corpus(corpus.sources[::4], corpus.targets[::4], []), beam_size)
+    check_scores(fp32(), corpus, beam_size)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])

@@ -16,7 +16,9 @@ from service.settings import SettingsError
 
 BEAT_S: Final = 20.0  # how often a server says of a document that it is still being translated
 _SILENT_S: Final = 120.0  # since then its server has ended, or its clock is wrong
-_NAME: Final = re.compile(r"[0-9a-f]{1,128}")
+NAME_BYTES: Final = 24  # of randomness, so that nobody guesses the name of another's document
+_NAME: Final = re.compile(rf"[0-9a-f]{{{2 * NAME_BYTES}}}")
+_MADE: Final = ".dragoman-"  # how the name begins of a file that is being written
 
 
 class Entry(NamedTuple):
@@ -89,9 +91,14 @@ class SharedFolder:
         (self._path / name).unlink(missing_ok=True)
 
     def sweep(self, keep_s: float) -> set[str]:
-        """Remove what nobody has touched for so long, of all servers; give the names of the others."""
+        """Remove what nobody has touched for so long, of all servers; give the names of the others.
+
+        What no server wrote stays.
+        """
         names = set()
         for file in self._path.iterdir():
+            if not ((_NAME.fullmatch(file.name) or file.name.startswith(_MADE)) and file.is_file()):
+                continue
             with suppress(FileNotFoundError):  # another server was faster
                 if time.time() - file.stat().st_mtime > keep_s:
                     file.unlink()
@@ -101,7 +108,7 @@ class SharedFolder:
 
     def _made(self, entry: Entry, content: bytes) -> Path:
         """Write a file that has no name yet, which this server's user alone can read."""
-        descriptor, path = tempfile.mkstemp(prefix=".", dir=self._path)
+        descriptor, path = tempfile.mkstemp(prefix=_MADE, dir=self._path)
         try:
             with open(descriptor, "wb") as file:
                 file.write(json.dumps(entry._asdict()).encode() + b"\n" + content)

@@ -9,7 +9,7 @@ from typing import Final
 from dragoman.errors import ConcurrencyLimitedError, DragomanError, QueueFullError, from_text_error, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from plugins.documents.documents import METHOD, AskedDocument, Documents
-from plugins.documents.folder import BEAT_S, Entry, SharedFolder
+from plugins.documents.folder import BEAT_S, NAME_BYTES, Entry, SharedFolder
 from service.failures import unexpected
 from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
@@ -21,7 +21,6 @@ MAX_RUNNING: Final = 4  # each holds its document, unpacked
 MAX_JOBS: Final = 256
 MAX_BYTES: Final = 64 * 2**20  # of uploads that are being translated, and of translated documents
 _RETRY_S: Final = 5.0
-_NAME_BYTES: Final = 24  # of randomness, so that nobody guesses the name of another's document
 
 
 @dataclass(eq=False, slots=True)
@@ -43,8 +42,8 @@ class DocumentJob:
     client: str
     file_name: str
     size: int
-    id: str = field(default_factory=lambda: secrets.token_hex(_NAME_BYTES))
-    key: str = field(default_factory=lambda: secrets.token_hex(_NAME_BYTES))
+    id: str = field(default_factory=lambda: secrets.token_hex(NAME_BYTES))
+    key: str = field(default_factory=lambda: secrets.token_hex(NAME_BYTES))
     task: asyncio.Future[bytes] = field(init=False)
 
 

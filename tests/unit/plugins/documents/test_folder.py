@@ -56,13 +56,26 @@ def test_a_server_that_is_silent_has_given_its_documents_up(folder: SharedFolder
     assert folder.read(NAME) == (ENTRY, b"")
 
 
-def test_what_is_old_is_swept_whoever_wrote_it(folder: SharedFolder, tmp_path: Path) -> None:
-    for name in ("aa", "bb", ".left"):
+def test_what_is_old_is_swept_whichever_server_wrote_it(folder: SharedFolder, tmp_path: Path) -> None:
+    young = "cd" * 24
+    for name in (NAME, young, ".dragoman-left"):
         (tmp_path / name).write_bytes(b"{}\n")
-    age(tmp_path / "aa", 700)
-    age(tmp_path / ".left", 700)
-    assert folder.sweep(600) == {"bb"}
-    assert [file.name for file in tmp_path.iterdir()] == ["bb"]
+    age(tmp_path / NAME, 700)
+    age(tmp_path / ".dragoman-left", 700)
+    assert folder.sweep(600) == {young}
+    assert [file.name for file in tmp_path.iterdir()] == [young]
+
+
+def test_what_no_server_wrote_is_not_swept(folder: SharedFolder, tmp_path: Path) -> None:
+    for name in ("letter.docx", ".profile", "2024"):
+        (tmp_path / name).write_bytes(b"")
+    for name in ("letters", NAME):
+        (tmp_path / name).mkdir()
+    files = set(tmp_path.iterdir())
+    for file in files:
+        age(file, 700)
+    assert folder.sweep(600) == set()
+    assert set(tmp_path.iterdir()) == files
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../secret", "/etc/passwd", "AB", "a.txt", "a" * 200])

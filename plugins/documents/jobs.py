@@ -74,19 +74,19 @@ class DocumentJobs:
         if self._folder is not None:
             self._forget_others(await asyncio.to_thread(self._folder.sweep, KEEP_S))
         try:
-            dropped = self._let_in(job)
+            outgoing = self._outgoing(job)
         except (ConcurrencyLimitedError, QueueFullError) as error:
             self._handlers.refuse(METHOD, context, error)
         translating = asyncio.create_task(self._translate(asked, context))
         job.task = asyncio.create_task(self._run(job, translating))
         job.task.add_done_callback(lambda _: self._end(job))
         self._jobs[job.id] = job
-        for old in dropped:
-            await self.forget(old)
         await asyncio.sleep(0)  # its call begins, and is let in or refused before it waits for anything
         if translating.done():
             await self.forget(job)
             translating.result()
+        for old in outgoing:
+            await self.forget(old)
         if self._folder is not None:
             await asyncio.to_thread(self._folder.announce, job.id, _entry(job))
         return job
@@ -168,26 +168,29 @@ class DocumentJobs:
         if self._folder is not None:
             asyncio.get_running_loop().run_in_executor(None, self._folder.sweep, KEEP_S)
 
-    def _let_in(self, new: DocumentJob) -> list[DocumentJob]:
-        """Make room for a document: drop the client's oldest ones that it has not fetched, if need be, and give them.
+    def _outgoing(self, new: DocumentJob) -> list[DocumentJob]:
+        """Give what makes room for a document, if need be: the client's oldest ones that it has not fetched.
 
         Raises:
             ConcurrencyLimitedError: the client has too many on their way, or too large ones.
             QueueFullError: all clients together have.
         """
-        _refuse_running(self._of(new.client), MAX_RUNNING // 2, ConcurrencyLimitedError, "of one client")
-        _refuse_running(self._of(), MAX_RUNNING, QueueFullError, "together")
-        dropped: list[DocumentJob] = []
-        for job in filter(lambda job: job.task.done(), self._of(new.client)):
-            if _fits(new, self._of(new.client), 2) and _fits(new, self._of(), 1):
-                return dropped
-            dropped.append(self._jobs.pop(job.id))
-        if not _fits(new, self._of(new.client), 2):
+        own, every = self._of(new.client), self._of()
+        _refuse_running(own, MAX_RUNNING // 2, ConcurrencyLimitedError, "of one client")
+        _refuse_running(every, MAX_RUNNING, QueueFullError, "together")
+        outgoing: list[DocumentJob] = []
+        for job in [job for job in own if job.task.done()]:
+            if _fits(new, own, 2) and _fits(new, every, 1):
+                break
+            own.remove(job)
+            every.remove(job)
+            outgoing.append(job)
+        if not _fits(new, own, 2):
             message = f"documents of one client may take {MAX_BYTES // 2} bytes together"
             raise ConcurrencyLimitedError(message, retry_delay_s=_RETRY_S)
-        if not _fits(new, self._of(), 1):
+        if not _fits(new, every, 1):
             raise QueueFullError(f"documents may take {MAX_BYTES} bytes together", retry_delay_s=_RETRY_S)
-        return dropped
+        return outgoing
 
     def _of(self, client: str | None = None) -> list[DocumentJob]:
         """Give the jobs of a client, or of all, the oldest first."""

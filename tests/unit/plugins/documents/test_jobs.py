@@ -89,6 +89,18 @@ async def test_the_oldest_that_nobody_fetched_makes_room(jobs: DocumentJobs, pla
     await jobs.forget(third)
 
 
+async def test_an_upload_that_is_refused_costs_no_document(jobs: DocumentJobs, played, monkeypatch) -> None:
+    monkeypatch.setattr(document_jobs, "MAX_BYTES", 16)
+    first = await jobs.begin(asked(), context())
+    await finish(played, first)
+    with pytest.raises(ConcurrencyLimitedError, match="documents of one client may take 8 bytes together"):
+        await jobs.begin(asked(b"tom tom tom\n"), context())
+    played.gate.close()
+    with pytest.raises(DrainingError):
+        await jobs.begin(asked(b"tom tom\n"), context())
+    assert await jobs.find(Protocol.DEEPL, first.id) is first
+
+
 async def test_a_document_that_failed_takes_no_room(jobs: DocumentJobs, played, monkeypatch) -> None:
     monkeypatch.setattr(document_jobs, "MAX_BYTES", 16)
     failed = await jobs.begin(asked(b"\xff\xff\xff\xff"), context())

@@ -2,11 +2,19 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
-from dragoman.errors import ConcurrencyLimitedError, DragomanError, QueueFullError, from_text_error, to_text_error
+from dragoman.errors import (
+    ConcurrencyLimitedError,
+    DragomanError,
+    InternalError,
+    QueueFullError,
+    from_text_error,
+    to_text_error,
+)
 from dragoman.v1 import translation_pb2 as pb
 from plugins.documents.documents import METHOD, AskedDocument, Documents
 from plugins.documents.folder import BEAT_S, NAME_BYTES, Entry, SharedFolder
@@ -21,6 +29,8 @@ MAX_RUNNING: Final = 4  # each holds its document, unpacked
 MAX_JOBS: Final = 256
 MAX_BYTES: Final = 64 * 2**20  # of uploads that are being translated, and of translated documents
 _RETRY_S: Final = 5.0
+
+_T = TypeVar("_T")
 
 
 @dataclass(eq=False, slots=True)
@@ -61,6 +71,7 @@ class DocumentJobs:
         self._handlers = handlers
         self._folder = folder
         self._jobs: dict[str, DocumentJob] = {}
+        self._sweeping: asyncio.Task[None]
 
     async def begin(self, asked: AskedDocument, context: CallContext) -> DocumentJob:
         """Begin to translate a document.
@@ -68,14 +79,14 @@ class DocumentJobs:
         Raises:
             ConcurrencyLimitedError: there are too many of the client.
             QueueFullError: there are too many of all.
-            DragomanError: no call of the client is let in now.
+            DragomanError: no call of the client is let in now, or the folder fails.
         """
         job = DocumentJob(context.protocol, context.caller.name, asked.name, len(asked.content))
-        if self._folder is not None:
-            self._forget_others(await asyncio.to_thread(self._folder.sweep, KEEP_S))
         try:
+            if self._folder is not None:
+                self._forget_others(await _on_disk(self._folder.sweep, KEEP_S))
             outgoing = self._outgoing(job)
-        except (ConcurrencyLimitedError, QueueFullError) as error:
+        except DragomanError as error:
             self._handlers.refuse(METHOD, context, error)
         translating = asyncio.create_task(self._translate(asked, context))
         job.task = asyncio.create_task(self._run(job, translating))
@@ -85,17 +96,25 @@ class DocumentJobs:
         if translating.done():
             await self.forget(job)
             translating.result()
-        for old in outgoing:
-            await self.forget(old)
-        if self._folder is not None:
-            await asyncio.to_thread(self._folder.announce, job.id, _entry(job))
+        try:
+            for old in outgoing:
+                await self.forget(old)
+            if self._folder is not None:
+                await _on_disk(self._folder.announce, job.id, _entry(job))
+        except BaseException:  # nobody learns its name
+            await self.forget(job)
+            raise
         return job
 
     async def find(self, protocol: Protocol, job_id: str) -> DocumentJob | None:
-        """Give a job of a protocol; None where it has none of this name, or none any more."""
+        """Give a job of a protocol; None where it has none of this name, or none any more.
+
+        Raises:
+            InternalError: the folder fails.
+        """
         job = self._jobs.get(job_id)
-        if self._folder is not None and (job is None or job.task.done()):
-            found = await asyncio.to_thread(self._folder.read, job_id)
+        if self._folder is not None and (job is None or _is_translated(job)):
+            found = await _on_disk(self._folder.read, job_id)
             job = None if found is None else _kept(job_id, *found)
         return job if job and job.protocol is protocol else None
 
@@ -104,7 +123,7 @@ class DocumentJobs:
         if known := self._jobs.pop(job.id, None):
             known.task.cancel()
         if self._folder is not None:
-            await asyncio.to_thread(self._folder.remove, job.id)
+            await _tried(self._folder.remove, job.id)
 
     async def _translate(self, asked: AskedDocument, context: CallContext) -> bytes:
         try:
@@ -137,17 +156,14 @@ class DocumentJobs:
             return content
         written = "" if error is None else to_text_error(error).SerializeToString().hex()
         entry = _entry(job)._replace(is_done=True, error=written)
-        try:
-            await asyncio.to_thread(self._folder.keep, job.id, entry, content)
-        except OSError as failure:
-            raise unexpected(failure) from None
+        await _on_disk(self._folder.keep, job.id, entry, content)
         return b""
 
     async def _beat(self, job_id: str) -> None:
         """Say again and again that a job is not given up."""
         while self._folder is not None:
             await asyncio.sleep(BEAT_S)
-            await asyncio.to_thread(self._folder.touch, job_id)
+            await _tried(self._folder.touch, job_id)
 
     def _forget_others(self, kept: Container[str]) -> None:
         """Forget the jobs that are done, and were fetched of another server."""
@@ -166,7 +182,7 @@ class DocumentJobs:
     def _expire(self, job_id: str) -> None:
         self._jobs.pop(job_id, None)
         if self._folder is not None:
-            asyncio.get_running_loop().run_in_executor(None, self._folder.sweep, KEEP_S)
+            self._sweeping = asyncio.create_task(_tried(self._folder.sweep, KEEP_S))
 
     def _outgoing(self, new: DocumentJob) -> list[DocumentJob]:
         """Give what makes room for a document, if need be: the client's oldest ones that it has not fetched.
@@ -195,6 +211,28 @@ class DocumentJobs:
     def _of(self, client: str | None = None) -> list[DocumentJob]:
         """Give the jobs of a client, or of all, the oldest first."""
         return [job for job in self._jobs.values() if client in (None, job.client)]
+
+
+async def _on_disk(work: Callable[..., _T], *arguments: object) -> _T:
+    """Have a folder do something, on a thread.
+
+    Raises:
+        InternalError: it cannot; the log says why.
+    """
+    try:
+        return await asyncio.to_thread(work, *arguments)
+    except OSError as error:
+        raise unexpected(error) from None
+
+
+async def _tried(work: Callable[..., object], *arguments: object) -> None:
+    """Have a folder do something if it can; where it cannot, the log says why."""
+    with suppress(InternalError):
+        await _on_disk(work, *arguments)
+
+
+def _is_translated(job: DocumentJob) -> bool:
+    return job.task.done() and (job.task.cancelled() or job.task.exception() is None)
 
 
 def _entry(job: DocumentJob) -> Entry:

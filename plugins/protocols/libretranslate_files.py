@@ -48,10 +48,10 @@ class LibreTranslateFiles:
         return {"translatedFileUrl": self._calls.origin(request) + path}
 
     async def _fetch(self, request: Request) -> Response:
-        job = await self._jobs.find(Protocol.LIBRETRANSLATE, request.path_params["name"].partition(".")[0])
-        if job is None or not job.task.done():
-            return errors.json_response({"error": "there is no such file, or it is no longer kept"}, 404)
         try:
+            job = await self._jobs.find(Protocol.LIBRETRANSLATE, request.path_params["name"].partition(".")[0])
+            if job is None or not job.task.done():
+                return errors.json_response({"error": "there is no such file, or it is no longer kept"}, 404)
             return download(job.file_name, job.task.result())
         except DragomanError as error:
             return _failed(error)

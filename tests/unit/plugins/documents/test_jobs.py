@@ -1,6 +1,7 @@
 """Documents that are translated and kept, before an engine that the tests play."""
 
 import asyncio
+import errno
 import gc
 import time
 import weakref
@@ -252,14 +253,67 @@ async def test_what_another_server_gave_out_takes_no_room(two, played: PlayedEng
     await two[0].forget(third)
 
 
-async def test_a_folder_that_takes_no_file_fails_the_document(two, tmp_path: Path, monkeypatch) -> None:
-    def keep(*_: object) -> None:
-        raise OSError("disk full")
+def fail(monkeypatch, method: str) -> list[str]:
+    """Have a method of a folder fail; what comes back gets an item each time."""
+    called = []
 
-    monkeypatch.setattr(SharedFolder, "keep", keep)
+    def failing(*_: object) -> None:
+        called.append(method)
+        raise OSError(errno.ESTALE, "stale")
+
+    monkeypatch.setattr(SharedFolder, method, failing)
+    return called
+
+
+async def test_a_folder_that_takes_no_file_fails_the_document(two, monkeypatch) -> None:
+    fail(monkeypatch, "keep")
     job = await two[0].begin(asked(b"12"), context())
     with pytest.raises(InternalError):
         await job.task
+    with pytest.raises(InternalError):
+        (await two[0].find(Protocol.DEEPL, job.id)).task.result()
+
+
+@pytest.mark.parametrize(("method", "records"), [("sweep", ["INTERNAL"]), ("announce", ["CANCELLED"])])
+async def test_a_folder_that_fails_begins_no_document(two, played, monkeypatch, method: str, records: list) -> None:
+    fail(monkeypatch, method)
+    fail(monkeypatch, "remove")
+    with pytest.raises(InternalError):
+        await two[0].begin(asked(), context())
+    await played.gate.idle()
+    assert [record.code.name for record in played.records] == records
+
+
+async def test_a_folder_that_fails_gives_no_document(two, monkeypatch) -> None:
+    fail(monkeypatch, "read")
+    with pytest.raises(InternalError):
+        await two[0].find(Protocol.DEEPL, "ab" * 24)
+
+
+async def test_what_a_folder_cannot_forget_stays_until_it_is_swept(two, monkeypatch) -> None:
+    job = await two[0].begin(asked(b"12"), context())
+    await job.task
+    fail(monkeypatch, "remove")
+    await two[0].forget(job)
+    assert await two[0].find(Protocol.DEEPL, job.id)
+
+
+async def test_a_folder_that_fails_once_is_told_of_the_document_again(two, monkeypatch) -> None:
+    monkeypatch.setattr(document_jobs, "BEAT_S", 0.01)
+    called = fail(monkeypatch, "touch")
+    job = await two[0].begin(asked(), context())
+    await until(lambda: len(called) > 1)
+    await two[0].forget(job)
+
+
+async def test_a_folder_that_cannot_be_swept_is_logged(two, monkeypatch, capsys) -> None:
+    job = await two[0].begin(asked(b"12"), context())
+    monkeypatch.setattr(document_jobs, "KEEP_S", 0.01)
+    called = fail(monkeypatch, "sweep")
+    await job.task
+    await until(lambda: bool(called))
+    assert await two[1].find(Protocol.DEEPL, job.id)
+    assert "unexpected error" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("name", "module"), [("a.docx", "lxml"), ("a.po", "polib"), ("a.md", "markdown_it")])

@@ -5,6 +5,7 @@ import time
 import pytest
 from starlette.types import ASGIApp
 
+from dragoman.errors import InternalError
 from plugins.documents.documents import AskedDocument, Documents
 from plugins.documents.jobs import DocumentJobs
 from plugins.http import application
@@ -59,6 +60,17 @@ async def test_a_document_is_not_given_out_by_the_address_of_another_protocol(ap
     assert (await call(app, "GET", f"/download_file/{job.id}.a.txt")).status == 404
     answer = await call(app, "POST", f"/v2/document/{job.id}/result", {"document_key": job.key})
     assert (answer.status, answer.json) == (200, 12)
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/download_file/x.a.txt"), ("POST", "/v2/document/x/result")])
+async def test_a_folder_that_fails_is_an_error_of_the_protocol(app, monkeypatch, method: str, path: str) -> None:
+    async def find(*_: object) -> None:
+        raise InternalError("the server failed")
+
+    monkeypatch.setattr(DocumentJobs, "find", find)
+    answer = await call(app, method, path, {"document_key": "x"} if method == "POST" else None)
+    assert answer.status == 500
+    assert "the server failed" in next(iter(answer.json.values()))
 
 
 async def test_the_first_question_waits_for_a_small_document(app, jobs, monkeypatch) -> None:

@@ -87,13 +87,11 @@ class DocumentProcess:
 
     async def take(self, translations: Mapping[int, str]) -> None:
         """Give the document translations of its texts, as HTML, by their numbers; raises as :meth:`read`."""
-        await self._ask(child.TAKE)
-        await self._send(json.dumps(list(translations.items())).encode())
+        await self._ask(child.TAKE, list(translations.items()))
 
     async def speak(self, source: str, target: str) -> None:
         """Tell the document the languages from and into which it is translated; raises as :meth:`read`."""
-        await self._ask(child.SPEAK)
-        await self._send(json.dumps([source, target]).encode())
+        await self._ask(child.SPEAK, [source, target])
 
     async def write(self) -> bytes:
         """Give the content of the document with its translations; raises as :meth:`read`."""
@@ -101,10 +99,11 @@ class DocumentProcess:
         await self._answer()
         return await self._receive()
 
-    async def _ask(self, what: object) -> None:
-        await self._send(json.dumps(what).encode())
+    async def _ask(self, *what: object) -> None:
+        await self._send(*(json.dumps(each).encode() for each in what))
 
     async def _send(self, *contents: bytes) -> None:
+        """Send frames; those of another task come before or behind all of them."""
         for content in contents:
             frames.write(self._writer, content)
         with suppress(ConnectionError):  # it has ended: what it answered says why

@@ -1,5 +1,6 @@
 """Documents in real processes of their own."""
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -52,6 +53,18 @@ async def test_texts_go_out_in_portions_and_come_back(document: DocumentProcess)
     assert await document.texts(2) == []
     await document.take({0: "Tom &amp; Co"})
     assert (await document.write()).decode() == "Tom & Co\n12\näpples\nlast\n"
+
+
+async def test_what_several_tasks_send_does_not_mix(document: DocumentProcess, children) -> None:
+    await document.read("a.txt", b"tom\ntom\ntom\n")
+    [pid] = children()
+    os.kill(pid, signal.SIGSTOP)  # so that what is sent has to wait
+    sent = [document.take({0: "a" * 2**22}), document.take({1: "b"}), document.speak("en", "de"), document.texts(3)]
+    tasks = [asyncio.create_task(each) for each in sent]
+    await asyncio.sleep(0.1)
+    os.kill(pid, signal.SIGCONT)
+    assert len((await asyncio.gather(*tasks))[3]) == 3
+    assert (await document.write()).decode() == "a" * 2**22 + "\nb\ntom\n"
 
 
 async def test_a_page_says_the_language_of_its_translation(document: DocumentProcess) -> None:

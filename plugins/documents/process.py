@@ -15,6 +15,7 @@ import structlog
 from dragoman.documents.document import DocumentText
 from dragoman.errors import DragomanError, InternalError, InvalidRequestError, QueueFullError
 from plugins.documents import child, frames
+from service.failures import failed
 from service.telemetry.metrics import Metrics
 
 _PROGRAM: Final = (sys.executable, "-P", "-m", "dragoman_server", child.__name__)
@@ -68,7 +69,11 @@ class DocumentProcess:
         ours, theirs = socket.socketpair()
         with theirs:
             self._reader, self._writer = await asyncio.open_connection(sock=ours)
-            self._process = subprocess.Popen(_PROGRAM, stdin=theirs.fileno(), stdout=theirs.fileno())
+            try:
+                self._process = subprocess.Popen(_PROGRAM, stdin=theirs.fileno(), stdout=theirs.fileno())
+            except BaseException:
+                self._writer.close()
+                raise
         await self._send(name.encode(), content)
         answer = await self._answer()
         if module := answer.get("missing"):
@@ -147,7 +152,7 @@ class DocumentProcess:
         """Make the error of a failure that is not the document's."""
         self._failures.inc()
         _log.error(event, **values)
-        return InternalError("the server failed; its log says more")
+        return failed()
 
 
 def invalid(reason: str) -> InvalidRequestError:

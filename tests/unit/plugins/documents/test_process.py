@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import socket
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -53,6 +55,19 @@ async def test_texts_go_out_in_portions_and_come_back(document: DocumentProcess)
     assert await document.texts(2) == []
     await document.take({0: "Tom &amp; Co"})
     assert (await document.write()).decode() == "Tom & Co\n12\näpples\nlast\n"
+
+
+async def test_a_process_that_cannot_begin_leaves_no_socket_open(document: DocumentProcess, monkeypatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise BlockingIOError("no process more")
+
+    pair = socket.socketpair()
+    monkeypatch.setattr(socket, "socketpair", lambda: pair)
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    with pytest.raises(BlockingIOError):
+        await document.read("a.txt", b"tom")
+    await asyncio.sleep(0)
+    assert [end.fileno() for end in pair] == [-1, -1]
 
 
 async def test_what_several_tasks_send_does_not_mix(document: DocumentProcess, children) -> None:

@@ -14,7 +14,7 @@ from dragoman.commands.model_source import choose, detects
 from dragoman.errors import DataError
 from dragoman.language import translates
 from dragoman.options import config_of
-from plugins.offline.texts import score_offline, translate_offline
+from plugins.offline.texts import score_offline, translate_each
 from plugins.scoring.method import scored
 from plugins.scoring.pair import Pair
 from service import shelf
@@ -118,8 +118,8 @@ def _translator(
     engine = _engine(bundle, settings)
 
     def translate(texts: list[str]) -> list[Translation]:
-        results = translate_offline(translator, engine, texts, route.options)
-        return [translation_of(translated(result, route)) for result in results]
+        outcomes = translate_each(translator, engine, texts, route.options)
+        return [translation_of(translated(outcome, route)) for outcome in outcomes]
 
     return translate
 
@@ -198,8 +198,8 @@ def scorer(
     options = RequestOptions(decoding=SCORING, source_language=source, target_language=target)
 
     def score(pairs: Sequence[tuple[str, str]]) -> list[Score]:
-        results = score_offline(translator, engine, [Pair(*pair) for pair in pairs], options)
-        return [score_of(scored(result, manifest.name)) for result in results]
+        outcomes = score_offline(translator, engine, [Pair(*pair) for pair in pairs], options)
+        return [score_of(scored(outcome, manifest.name)) for outcome in outcomes]
 
     return score
 

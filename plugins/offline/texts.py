@@ -1,9 +1,11 @@
 """Texts that are translated or scored in this thread, all of them together."""
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable
+from contextlib import redirect_stdout, suppress
 from typing import Protocol
 
-from dragoman.errors import InvalidRequestError
+from dragoman.errors import DragomanError, InvalidRequestError, TextFailedError
 from plugins.scoring.pair import Pair, open_pair
 from service.decode import Decode
 from service.options import RequestOptions
@@ -11,12 +13,14 @@ from service.text.document import Document
 from service.text.result import TextResult
 from service.text.translator import Translator
 
+Outcome = TextResult | DragomanError
+
 
 class Decodes(Protocol):
     """An offline engine of the same bundle."""
 
     def decode(self, decodes: list[Decode]) -> None:
-        """Decode until all segments are finished."""
+        """Decode until all segments are finished; then raises TextFailedError where one has failed."""
 
 
 def translate_offline(
@@ -25,38 +29,54 @@ def translate_offline(
     """Translate texts.
 
     Raises:
-        DragomanError: a segment could not be decoded.
+        DragomanError: one could not be translated.
     """
-    return _decoded(engine, [translator.prepare(text, options or RequestOptions()) for text in texts])
+    return [_result(outcome) for outcome in translate_each(translator, engine, texts, options or RequestOptions())]
+
+
+def translate_each(
+    translator: Translator, engine: Decodes, texts: Iterable[str], options: RequestOptions
+) -> list[Outcome]:
+    """Translate texts.
+
+    Returns:
+        The result of each, or why it cannot be translated.
+    """
+    return _decoded(engine, (translator.open(text, options) for text in texts))
 
 
 def score_offline(
     translator: Translator, engine: Decodes, pairs: Iterable[Pair], options: RequestOptions
-) -> list[TextResult | InvalidRequestError]:
+) -> list[Outcome]:
     """Score pairs.
 
     Returns:
         The result of each, or why it cannot be scored.
-
-    Raises:
-        DragomanError: a segment could not be decoded.
     """
-    outcomes: list[Document | InvalidRequestError] = []
-    for pair in pairs:
-        document = open_pair(translator, pair, options)
-        try:
-            document.read_all()
-        except InvalidRequestError as error:
-            outcomes.append(error)
-        else:
-            outcomes.append(document)
-    results = iter(_decoded(engine, [outcome for outcome in outcomes if isinstance(outcome, Document)]))
-    return [next(results) if isinstance(outcome, Document) else outcome for outcome in outcomes]
+    return _decoded(engine, (open_pair(translator, pair, options) for pair in pairs))
 
 
-def _decoded(engine: Decodes, documents: Sequence[Document]) -> list[TextResult]:
-    segments = [segment for document in documents for segment in document.segments]
-    engine.decode([segment.decode for segment in segments])
-    for segment in segments:
-        segment.finished = True
-    return [document.result() for document in documents]
+def _decoded(engine: Decodes, documents: Iterable[Document]) -> list[Outcome]:
+    read = [_read(document) for document in documents]
+    segments = [segment for each in read if isinstance(each, Document) for segment in each.segments]
+    with redirect_stdout(sys.stderr):  # where a log belongs: on standard output come translations
+        with suppress(TextFailedError):  # its segment has it, too
+            engine.decode([segment.decode for segment in segments])
+        for segment in segments:
+            segment.finished = True
+        return [each.outcome() if isinstance(each, Document) else each for each in read]
+
+
+def _read(document: Document) -> Document | InvalidRequestError:
+    """Give a document that is read, or why it cannot be."""
+    try:
+        document.read_all()
+    except InvalidRequestError as error:
+        return error
+    return document
+
+
+def _result(outcome: Outcome) -> TextResult:
+    if isinstance(outcome, DragomanError):
+        raise outcome
+    return outcome

@@ -5,10 +5,17 @@ from pathlib import Path
 import pytest
 
 from dragoman.bundle import Manifest
-from dragoman.errors import BundleError, InvalidRequestError, UnknownLanguagePairError, UnknownModelError
-from plugins.offline.in_process import manifests, translator
+from dragoman.errors import (
+    BundleError,
+    InvalidRequestError,
+    TextFailedError,
+    UnknownLanguagePairError,
+    UnknownModelError,
+)
+from plugins.offline.in_process import manifests, scorer, translator
 from service.settings import DEFAULT_MODELS
 from tests.e2e.bundles import copy_pair
+from tests.engine_harness import fail_encoder
 
 BUNDLE = Path(__file__).parents[4] / "models" / "en-de" / "bundle"
 
@@ -108,6 +115,18 @@ def test_a_model_translates_and_says_how_it_went() -> None:
     assert morning.source_tokens > 0
     assert morning.target_tokens > 0
     assert (empty.text, empty.segments) == (" ", 0)
+
+
+def test_a_text_on_which_the_graph_fails_hurts_no_other(monkeypatch, capsys) -> None:
+    texts = ["Good morning.", "Good morning. The" + " long" * 20 + " road.", "Where is the station?"]
+    translate = translator(BUNDLE, model="", source="en", target="de", html=False)
+    score = scorer(BUNDLE, model="", source="en", target="de")
+    fail_encoder(monkeypatch, lambda source: len(source) > 20)
+    made, scores = translate(texts), score([(text, "Guten Morgen.") for text in texts])
+    assert [type(each.error) for each in (*made, *scores)] == [type(None), TextFailedError, type(None)] * 2
+    assert [each.text for each in made] == ["Guten Morgen.", "", "Wo ist der Bahnhof?"]
+    said = capsys.readouterr()
+    assert (said.out, "PlantedError" in said.err) == ("", True)  # on standard output come translations
 
 
 def test_html_keeps_its_tags() -> None:

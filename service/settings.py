@@ -242,10 +242,9 @@ class Settings(BaseSettings):
         description="maximum number of open connections, and of running calls of health and reflection, per client "
         "host (Linux); 0: half of max_connections",
     )
-    max_connection_age_s: float = Field(
+    max_connection_age_s: Seconds = Field(
         300.0,
         ge=0,
-        le=MAX_DURATION_S,
         description="seconds after which a client is asked to connect again, so that it finds new servers; calls that "
         "run end as usual; 0: never",
     )

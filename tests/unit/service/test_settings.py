@@ -165,6 +165,7 @@ def test_one_thread_drives_a_gpu() -> None:
 @pytest.mark.parametrize("name", [name for name in Settings.model_fields if name.endswith("_s")])
 def test_a_duration_is_at_most_a_day(name: str) -> None:
     load({name: "86400"})
+    load({name: "24h"})
     with pytest.raises(SettingsError, match="less than or equal to 86400"):
         load({name: "1e10"})
 

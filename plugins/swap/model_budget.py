@@ -26,7 +26,7 @@ class ModelBudget:
 
     @property
     def bounded(self) -> bool:
-        """Whether there is a limit; else all models are in memory."""
+        """Whether there is a limit."""
         return self.bytes > 0
 
     def check_start(self, costs: Mapping[str, int]) -> None:

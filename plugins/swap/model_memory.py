@@ -1,6 +1,6 @@
-"""Which models are in memory: all of them, or those that calls need; lives on the event loop.
+"""Which models are in memory: those that calls need; lives on the event loop.
 
-On demand, a model is loaded when a call first needs it. With a budget, the one that was used least recently leaves
+A model is loaded when a call first needs it. With a budget, the one that was used least recently leaves
 where there is no room. The call whose turn it is gets all of its models together, and no call that runs waits for
 another model: so no two calls wait for each other.
 """
@@ -69,7 +69,6 @@ class ModelMemory(Residency):
         self, settings: Settings, metrics: Metrics, registry: ModelRegistry, health: Health, loader: Loader
     ) -> None:
         super().__init__(settings, registry, loader)
-        self._on_demand = settings.model_memory_mb > 0 or settings.keep_alive_s > 0
         self._metrics = metrics
         self._health = health
         self._budget = ModelBudget(settings)
@@ -90,7 +89,7 @@ class ModelMemory(Residency):
     async def serve(self, bundle: Bundle) -> None:
         """Serve a bundle in place of what has its name: load it now, or when a call needs it.
 
-        It is loaded now where all models are in memory, where it is pinned, and where it replaces one in memory.
+        It is loaded now where it is pinned, and where it replaces one in memory.
 
         Raises:
             BundleError: it cannot be loaded, or it is too large.
@@ -103,7 +102,7 @@ class ModelMemory(Residency):
         self._budget.check_room(model.name, costs | {model.name: model.cost_bytes})
         self._sources[model] = _Source(bundle, cost)
         old = self._registry.find(model.name)
-        if self._on_demand and model.name not in self._budget.pinned and not (old and old.pipeline):
+        if model.name not in self._budget.pinned and not (old and old.pipeline):
             self._registry.offer(model)
             self._tell_health()
             return

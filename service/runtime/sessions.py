@@ -17,20 +17,13 @@ _CPU: Final = "CPUExecutionProvider"
 _FOLDER: Final = "session.model_external_initializers_file_folder_path"
 
 
-def open_graph(
-    bundle: Bundle,
-    name: str,
-    *,
-    run_threads: int = 1,
-    packed: bool = True,
-    profile: Path | None = None,
-) -> onnxruntime.InferenceSession:
+def open_graph(bundle: Bundle, name: str, *, run_threads: int = 1, packed: bool = True) -> onnxruntime.InferenceSession:
     """Open a graph of a bundle.
 
     Args:
         bundle: whose hashes were checked.
         name: of the file, such as `ENCODER` or `DECODER` of `dragoman.bundle`.
-        run_threads, packed, profile: as for `open_session`.
+        run_threads, packed: as for `open_session`.
 
     Raises:
         BundleError: as `open_session`, or the file has changed.
@@ -41,7 +34,6 @@ def open_graph(
             weights=Weights.of(content, bundle.manifest.files.get(WEIGHTS, ""), bundle.path),
             run_threads=run_threads,
             packed=packed,
-            profile=profile,
         )
 
 
@@ -52,7 +44,6 @@ def open_session(
     weights: Weights = NO_WEIGHTS,
     run_threads: int = 1,
     packed: bool = True,
-    profile: Path | None = None,
     placed: Path | None = None,
     provider: tuple[str, Mapping[str, str]] | None = None,
 ) -> onnxruntime.InferenceSession:
@@ -64,7 +55,6 @@ def open_session(
         run_threads: cores that one run uses, of a CPU; what comes out is the same, bit for bit.
         packed: bring the weights into the order in which a processor reads them fastest; else they stay mapped, and
             the file may not change. Of a CPU.
-        profile: how the name of the file begins that onnxruntime writes the time of every operator to.
         placed: file that onnxruntime writes the graph to as it runs it, each operator with its device.
         provider: of another device, with its options; None: the CPU runs all.
 
@@ -79,9 +69,6 @@ def open_session(
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    if profile is not None:
-        options.enable_profiling = True
-        options.profile_file_prefix = str(profile)
     if placed is not None:
         options.optimized_model_filepath = str(placed)
     # A GPU's operators read its own memory.

@@ -19,7 +19,7 @@ class LineWriter:
     lines go on being written once that is over.
     """
 
-    def __init__(self, descriptor: int, dropped: Callable[[int], None], limit_lines: int = _LIMIT_LINES) -> None:
+    def __init__(self, descriptor: int, dropped: Callable[[int], None]) -> None:
         """Start the thread.
 
         Args:
@@ -28,7 +28,6 @@ class LineWriter:
         """
         self._descriptor = descriptor
         self._dropped = dropped
-        self._limit_lines = limit_lines
         self._lines: deque[str] = deque()
         self._torn = False  # whether the last write ended inside a line
         self._arrived = threading.Event()
@@ -39,7 +38,7 @@ class LineWriter:
 
     def write(self, line: str) -> None:
         """Have a line written soon; it ends with a newline."""
-        if len(self._lines) >= self._limit_lines:
+        if len(self._lines) >= _LIMIT_LINES:
             self.drop()
             return
         self._lines.append(line)

@@ -97,10 +97,10 @@ def test_a_reader_that_does_not_read_keeps_nobody_waiting(dropped: Dropped) -> N
             while os.write(writing, b"x" * 1024):
                 pass
         os.set_blocking(writing, True)
-        writer, thread = thread_of(lambda: LineWriter(writing, dropped, limit_lines=10))
-        for _ in range(100):
+        writer, thread = thread_of(lambda: LineWriter(writing, dropped))
+        for _ in range(100_000):
             writer.write("a line\n")
-        assert dropped.lines >= 80  # all but those that wait and those that the thread has taken before it was stuck
+        assert dropped.lines >= 80_000  # all but those that wait and those that the thread took before it was stuck
         writer.close()  # gives up
         assert thread.is_alive()
     finally:

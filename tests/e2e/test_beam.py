@@ -109,7 +109,7 @@ def test_nothing_of_a_stream_is_taken_back(uncached) -> None:
 
 def test_what_a_beam_finds_does_not_depend_on_who_else_is_served(uncached) -> None:
     async def translate_all() -> list[Translation]:
-        async with AsyncClient(uncached.address, timeout_s=PATIENCE_S) as client:
+        async with AsyncClient(uncached.address, timeout_s=PATIENCE_S, wait_when_busy=True) as client:
             calls = [
                 client.translate(
                     SENTENCES[number % 5], model="en-de", beam_size=1 + number % 5, alternatives=number % 5

@@ -51,7 +51,7 @@ def test_every_method_draws_the_same_wherever_a_text_stands(client) -> None:
 
 def test_what_is_drawn_does_not_depend_on_who_else_is_served(server, client) -> None:
     async def translate_all() -> list[Translation]:
-        async with AsyncClient(server.address, timeout_s=PATIENCE_S) as many:
+        async with AsyncClient(server.address, timeout_s=PATIENCE_S, wait_when_busy=True) as many:
             calls = [
                 many.translate(
                     SENTENCES[number % 5],

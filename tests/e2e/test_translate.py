@@ -49,7 +49,7 @@ def test_translations_come_in_the_order_of_the_texts(client) -> None:
 
 def test_a_translation_does_not_depend_on_who_else_is_served(uncached) -> None:
     async def translate_all() -> list[Translation]:
-        async with AsyncClient(uncached.address, timeout_s=120) as client:
+        async with AsyncClient(uncached.address, timeout_s=120, wait_when_busy=True) as client:
             asking = [[i % 6, i % 5 == 0] for i in range(120)]  # of each sentence, every fifth
             calls = [
                 client.translate(SENTENCES[number], model="en-de", mean_log_probability=asks) for number, asks in asking

@@ -67,12 +67,14 @@ class DeepL:
         ]
 
     async def _translate(self, request: Request) -> Any:
-        (asked, shows_billed), context = await self._calls.read("TranslateText", request, asked_of, key_of(request))
+        ((asked, shows_billed), catalog), context = await self._calls.read(
+            "TranslateText", request, lambda given: (asked_of(given), self._catalog()), key_of(request)
+        )
         async with while_client_stays(request.receive):
             translated = (await self._handlers.translate(asked, context, or_return=True)).translations
         texts, source = asked.contents, asked.source_language_code
         is_detected = source.lower() == AUTO
-        sources = languages_of(translated, self._catalog()) if is_detected else [source] * len(texts)
+        sources = languages_of(translated, catalog) if is_detected else [source] * len(texts)
         return {
             "translations": [
                 {"detected_source_language": _base(source), "text": each.translated_text}

@@ -61,12 +61,14 @@ class LibreTranslate:
         ]
 
     async def _translate(self, request: Request) -> Any:
-        (asked, is_list), context = await self._calls.read("TranslateText", request, _asked)
+        ((asked, is_list), catalog), context = await self._calls.read(
+            "TranslateText", request, lambda given: (_asked(given), self._catalog())
+        )
         async with while_client_stays(request.receive):
             translated = (await self._handlers.translate(asked, context, or_return=True)).translations
         results: dict[str, list[Any]] = {"translatedText": [each.translated_text for each in translated]}
         if asked.source_language_code == AUTO:
-            codes = languages_of(translated, self._catalog())
+            codes = languages_of(translated, catalog)
             guesses = zip(codes, translated, strict=True)
             results["detectedLanguage"] = [_guess(code, each.detection_confidence) for code, each in guesses]
         if asked.options.quality_estimate:
@@ -76,11 +78,13 @@ class LibreTranslate:
         return results if is_list else {name: values[0] for name, values in results.items()}
 
     async def _detect(self, request: Request) -> Any:
-        (texts, _), context = await self._calls.read("DetectLanguage", request, _texts)
+        ((texts, _), catalog), context = await self._calls.read(
+            "DetectLanguage", request, lambda given: (_texts(given), self._catalog())
+        )
         async with while_client_stays(request.receive):
             answer = await self._handlers.detect(pb.DetectLanguageRequest(contents=texts[:1]), context)
         found = [_guess(each.language_code, each.confidence) for each in answer.detections[0].languages]
-        return found or [_guess(self._catalog().first_source, 0.0)]
+        return found or [_guess(catalog.first_source, 0.0)]
 
     async def _languages(self, request: Request) -> Any:
         pairs = self._catalog().pairs()

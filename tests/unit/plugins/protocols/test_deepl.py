@@ -50,6 +50,15 @@ async def test_a_translation(played) -> None:
     assert played.records[-1].protocol == "deepl"
 
 
+async def test_a_call_that_is_complete_is_answered_though_the_server_shuts_down(played) -> None:
+    asked = {"text": ["good"], "target_lang": "DE"}
+    answer = asyncio.create_task(call(app_of(played), "POST", "/v2/translate", asked))
+    [segment] = await played.taken(1)
+    played.gate.close()
+    played.exhaust(segment)
+    assert (await answer).json["translations"] == [{"detected_source_language": "EN", "text": "good"}]
+
+
 async def test_a_quality_estimate_is_shown_where_it_is_asked_for(played) -> None:
     answer = asyncio.create_task(
         call(app_of(played), "POST", "/v2/translate", ASKED | {"show_quality_estimate": True, "text": ["tom", "?"]})

@@ -1,10 +1,12 @@
 """LibreTranslate's API before handlers whose engine the tests play."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from starlette.types import ASGIApp
 
+from dragoman.v1 import translation_pb2 as pb
 from plugins.http import application
 from plugins.http.calls import Calls
 from plugins.http.forwarded import TrustedProxies
@@ -39,6 +41,27 @@ async def test_a_translation(played) -> None:
     played.exhaust(segment)
     assert (await answer).json == {"translatedText": "tom"}
     assert played.records[-1].protocol == "libretranslate"
+
+
+async def test_a_call_that_is_complete_is_answered_though_the_server_shuts_down(played) -> None:
+    answer = asyncio.create_task(call(app_of(played), "POST", "/translate", ASKED | {"q": "good", "source": "auto"}))
+    [segment] = await played.taken(1)
+    played.gate.close()
+    played.exhaust(segment)
+    assert (await answer).json["translatedText"] == "good"
+
+
+async def test_what_was_detected_is_told_though_the_server_shuts_down(played, monkeypatch) -> None:
+    detect = played.handlers.detect
+
+    async def last(*asked: Any) -> pb.DetectLanguageResponse:
+        answer = await detect(*asked)
+        played.gate.close()
+        return answer
+
+    monkeypatch.setattr(played.handlers, "detect", last)
+    answer = await call(app_of(played), "POST", "/detect", {"q": "123"})
+    assert answer.json == [{"language": "en", "confidence": 0.0}]
 
 
 async def test_a_quality_estimate_is_told_where_it_is_asked_for(played) -> None:

@@ -54,6 +54,7 @@ class LargeCall(Call):
         self._reservations = ExitStack()
         self._between_legs: deque[int] = deque()  # texts
         self._passing: asyncio.Task[None] | None = None
+        self._ended = False
 
     async def add(self, contents: Sequence[str]) -> None:
         """Take all texts; begin to queue their segments where they are not small; as :meth:`Call.add`."""
@@ -81,6 +82,7 @@ class LargeCall(Call):
 
     async def __aexit__(self, *_: object) -> None:
         """Read no more, and withdraw what is unfinished."""
+        self._ended = True
         for task in self._tasks:
             task.cancel()
         self._reservations.close()
@@ -209,7 +211,7 @@ class LargeCall(Call):
             text.leg = text.leg._replace(then=None)
             self._unread -= 1
             self._finish(number)
-        else:
+        elif not self._ended:
             self._finished.discard(number)
             self._between_legs.append(number)
             if self._passing is None or self._passing.done():

@@ -15,7 +15,7 @@ from service.queue.mailbox import Mailbox
 from service.settings import Settings
 from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
-from tests.unit.service.calls.played_texts import CharacterTranslator
+from tests.unit.service.calls.played_texts import DEFAULT_OPTIONS, CharacterTranslator
 
 Kind = TypeVar("Kind", bound=Call)
 
@@ -37,10 +37,18 @@ def call_of(
     **arguments: Any,
 ) -> Kind:
     options = RequestOptions(client="a", all_or_nothing=all_or_nothing, has_tags=html)
-    record = record or CallStats("TranslateText")
+    parts = [Part(leg_of(intake, translator, options))]
+    return kind(parts, TextWorker(Settings()), Metrics(), record or CallStats("TranslateText"), **arguments)
+
+
+def leg_of(
+    intake: Intake,
+    translator: CharacterTranslator | None = None,
+    options: RequestOptions = DEFAULT_OPTIONS,
+    then: Leg | None = None,
+) -> Leg:
     pipeline: Any = SimpleNamespace(translator=translator or CharacterTranslator(), intake=intake)
-    leg = Leg(pipeline, "characters", options)
-    return kind([Part(leg)], TextWorker(Settings()), Metrics(), record, **arguments)
+    return Leg(pipeline, "characters", options, then)
 
 
 def finish(mailbox: Mailbox, count: int) -> list[Decode]:

@@ -11,15 +11,19 @@ from dragoman import DrainingError, QueueFullError
 from dragoman.errors import TextFailedError
 from plugins.batch.call import FedCall
 from plugins.batch.window import Window
+from service.calls.call import SLICE, Part
 from service.calls.large_call import LargeCall
+from service.calls.text_worker import TextWorker
 from service.decode import Decode, FinishReason
 from service.options import RequestOptions
 from service.queue.admission import Reservation
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
+from service.settings import Settings
 from service.telemetry.access_log import CallStats
+from service.telemetry.metrics import Metrics
 from service.text.result import TextResult
-from tests.unit.service.calls.played_calls import bound, call_of, fail_one, finish
+from tests.unit.service.calls.played_calls import bound, call_of, fail_one, finish, leg_of
 from tests.unit.service.calls.played_texts import CharacterTranslator
 from tests.unit.service.played import intake_of
 from tests.unit.service.played_engine import until
@@ -147,6 +151,18 @@ async def test_one_who_leaves_in_the_middle_leaves_nothing(mailbox, intake) -> N
     with pytest.raises(asyncio.CancelledError):
         await running
     assert mailbox.unfinished == 0
+
+
+async def test_a_text_that_ends_while_its_call_does_goes_to_no_next_model(mailbox, intake) -> None:
+    next_mailbox = bound(Mailbox(20_000))
+    parts = [Part(leg_of(intake, then=leg_of(intake_of(next_mailbox))))]
+    async with LargeCall(parts, TextWorker(Settings()), Metrics(), CallStats("TranslateText")) as call:
+        await call.add(["a" * SLICE, "b"])
+        *_, last = mailbox.take(0, SLICE + 1, wait=False)
+        last.finish(FinishReason.EOS, 0.0)
+        mailbox.deliver([last])  # told of while the others are withdrawn
+    await asyncio.sleep(0.01)
+    assert next_mailbox.unfinished == 0
 
 
 async def test_what_has_failed_meanwhile_is_not_read_to_its_end(mailbox, intake) -> None:

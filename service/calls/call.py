@@ -196,9 +196,10 @@ class Call:
     def _take(self, leg: Leg, texts: Mapping[int, Text], text_bytes: int) -> None:
         """Queue the segments of texts that were read to their ends: of all or none."""
         segments: list[Segment] = []
+        opened: dict[int, OpenText] = {}
         for number, text in texts.items():
             found = () if isinstance(text, DragomanError) else text.segments
-            self._texts[number] = OpenText(text, leg, dict.fromkeys(found))
+            opened[number] = OpenText(text, leg, dict.fromkeys(found))
             segments += found
             if not found:
                 self._moved.add(number)
@@ -207,6 +208,7 @@ class Call:
             leg.pipeline.intake.submit(segments)
             self._unfinished += len(segments)
             self._record.segments += len(segments)
+        self._texts |= opened
         self._record.admitted = True
         if self._finished:
             self._wake_up.set()

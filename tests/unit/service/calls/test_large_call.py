@@ -153,6 +153,17 @@ async def test_one_who_leaves_in_the_middle_leaves_nothing(mailbox, intake) -> N
     assert mailbox.unfinished == 0
 
 
+async def test_what_a_full_queue_refused_was_not_cancelled(mailbox, intake) -> None:
+    record, metrics = CallStats("TranslateText"), Metrics()
+    full = bound(Mailbox(2))
+    full.submit([Decode([1, 2], 8, client="a")])
+    parts = [Part(leg_of(intake), [0]), Part(leg_of(intake_of(full)), [1])]
+    async with LargeCall(parts, TextWorker(Settings()), metrics, record) as call:
+        with pytest.raises(QueueFullError):
+            await call.add(["aa", "bbb"])
+    assert metrics.total("cancelled_segments_total") == record.segments == 2
+
+
 async def test_a_text_that_ends_while_its_call_does_goes_to_no_next_model(mailbox, intake) -> None:
     next_mailbox = bound(Mailbox(20_000))
     parts = [Part(leg_of(intake, then=leg_of(intake_of(next_mailbox))))]

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final, NamedTuple, Self
 
 from dragoman.errors import DragomanError, TextFailedError
-from service.calls.leg import Leg
+from service.calls.leg import Leg, both
 from service.calls.limits import refuse_any
 from service.calls.text_worker import HEAVY, Result, Text, TextWorker
 from service.failures import told
@@ -160,6 +160,8 @@ class Call:
         for number, result in results.items():
             if not isinstance(result, TextResult):
                 continue
+            if (before := self._texts[number].before) is not None:
+                results[number] = result = both(before, result)
             if result.term_segments:
                 metrics = self._metrics.of(self._texts[number].leg.model_name)
                 metrics.glossary_segments_total.inc(result.term_segments)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dragoman.errors import DragomanError, QueueFullError
 from service.calls.call import SLICE, Call, OpenText, Part
-from service.calls.leg import Leg, both
+from service.calls.leg import Leg
 from service.calls.text_worker import Read, Result, Text, TextWorker
 from service.queue.admission import Reservation
 from service.segment import Segment
@@ -71,13 +71,9 @@ class LargeCall(Call):
         return super().delta(number) if is_last else ""
 
     async def results(self, numbers: Iterable[int]) -> dict[int, Result]:
-        """As :meth:`Call.results`: of all legs together."""
+        """As :meth:`Call.results`; of a text of no part, why."""
         asked = list(numbers)
         results = await super().results([number for number in asked if number not in self._refused])
-        for number, result in results.items():
-            before = self._texts[number].before
-            if before is not None and not isinstance(result, DragomanError):
-                results[number] = both(before, result)
         return {number: self._refused.get(number) or results[number] for number in asked}
 
     async def __aexit__(self, *_: object) -> None:
@@ -222,7 +218,7 @@ class LargeCall(Call):
         while self._between_legs:
             number = self._between_legs.popleft()
             text = self._texts[number]
-            [result] = (await super().results([number])).values()
+            [result] = (await self._worker.results(self._options.client, {number: text.content})).values()
             if isinstance(result, DragomanError):
                 text.content = result
                 self._go_on(number)

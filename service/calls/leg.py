@@ -40,7 +40,7 @@ def both(pivot: TextResult, result: TextResult) -> TextResult:
             alternative._replace(finish_reason=worst({pivot.finish_reason, alternative.finish_reason}))
             for alternative in result.alternatives
         ],
-        term_segments=result.term_segments,
+        term_segments=pivot.term_segments,
         glossary_misses=tuple(dict.fromkeys((*pivot.glossary_misses, *result.glossary_misses))),
         quality_estimate=(
             None if result.quality_estimate is None else _product(pivot.quality_estimate, result.quality_estimate)

@@ -71,7 +71,9 @@ async def test_the_estimates_of_both_models_are_multiplied(engine: PlayedEngine)
     [quality] = answer.segment_qualities
     assert quality == pb.SegmentQuality(target_start=0, target_end=3, quality_estimate=answer.quality_estimate)
     assert not blank.HasField("quality_estimate")
-    assert engine.metrics.total("quality_estimate_count", model="en-fr") == 1
+    metrics = engine.metrics
+    assert metrics.total("quality_estimate_count") == metrics.total("quality_estimate_count", model="en-fr") == 1
+    assert metrics.total("quality_estimate_sum") == answer.quality_estimate
 
 
 async def test_alignments_are_refused_where_two_models_translate(engine: PlayedEngine) -> None:

@@ -10,8 +10,7 @@ from dragoman.v1 import translation_pb2 as pb
 from plugins.scoring.pair import Pair, open_pair
 from service.calls.large_call import LargeCall
 from service.calls.limits import raise_if_any
-from service.calls.text_worker import SMALL, Text
-from service.failures import told
+from service.calls.text_worker import SMALL, Text, isolated
 from service.handlers import validation
 from service.handlers.answer import whole
 from service.handlers.context import CallContext
@@ -71,12 +70,8 @@ class PairsCall(LargeCall):
         small = sum(pair.characters for pair in pairs) <= SMALL
         for number, pair in enumerate(pairs):
             document = open_pair(leg.pipeline.translator, pair, leg.options, partial(self._progress, number))
-            texts[number] = document
-            if small:
-                try:
-                    document.read_all()
-                except Exception as error:
-                    texts[number] = told(error)
+            error = isolated(document.read_all) if small else None
+            texts[number] = error or document
         self._let_in(leg, texts)
 
 

@@ -145,7 +145,7 @@ class TextWorker:
             parts = 0
             while texts and parts < _PORTION:
                 number, document = texts[0]
-                read = partial(_isolated, partial(document.read, _PORTION - parts))
+                read = partial(isolated, partial(document.read, _PORTION - parts))
                 if document.characters <= _LARGE:
                     found = read()
                 elif portion:
@@ -197,10 +197,8 @@ def _opened(
     """Make a document of each text but the bad ones, which have their errors."""
     texts: dict[int, Text] = {}
     for number, text in numbered:
-        try:
-            texts[number] = bad.get(number) or make(text, options, partial(progress, number), f"contents[{number}]")
-        except Exception as error:
-            texts[number] = told(error)
+        work = partial(make, text, options, partial(progress, number), f"contents[{number}]")
+        texts[number] = bad[number] if number in bad else isolated(work)
     return texts
 
 
@@ -228,7 +226,8 @@ def _groups(
         yield group
 
 
-def _isolated(work: Callable[[], _T]) -> _T | DragomanError:
+def isolated(work: Callable[[], _T]) -> _T | DragomanError:
+    """Give what comes of work on one text, or the error in its place."""
     try:
         return work()
     except Exception as error:

@@ -12,6 +12,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_texts, refuse_any
 from service.calls.spread import Spread, spread
 from service.calls.text_worker import TextWorker
+from service.failures import told
 from service.registry.catalog import Catalog
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -32,9 +33,13 @@ class Detection:
         self._worker = worker
 
     async def load(self) -> None:
-        """Read what languages are detected with, so that no call waits for it."""
-        await self._worker.load_detector()
-        _log.info("language detection loaded")
+        """Read what languages are detected with, so that no call waits for it; one that needs it meets its error."""
+        try:
+            await self._worker.load_detector()
+        except Exception as error:
+            told(error)
+        else:
+            _log.info("language detection loaded")
 
     async def ranked(self, request: pb.DetectLanguageRequest, client: str, catalog: Catalog) -> list[list[Guess]]:
         """Say in which languages the texts of a request may be, each by itself."""

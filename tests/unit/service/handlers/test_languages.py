@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from dragoman.bundle import Manifest
 from dragoman.errors import (
@@ -18,6 +19,7 @@ from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
 from plugins.batch.method import batch
+from plugins.detection.detector import LanguageDetector
 from plugins.scoring.method import score
 from service.handlers.context import CallContext
 from service.queue.mailbox import Mailbox
@@ -336,3 +338,14 @@ async def test_the_limits_of_detection(engine: PlayedEngine, closed_played) -> N
 async def test_nothing_is_detected_before_the_models_are_loaded(closed_played: PlayedEngine) -> None:
     with pytest.raises(LoadingError):
         await closed_played.handlers.detect(pb.DetectLanguageRequest(contents=[GERMAN]), CONTEXT)
+
+
+async def test_what_hinders_detection_from_being_read_is_logged_at_once(played, monkeypatch) -> None:
+    def load(_: LanguageDetector) -> None:
+        raise OSError("no such file")
+
+    monkeypatch.setattr(LanguageDetector, "load", load)
+    with capture_logs() as log:
+        await played.handlers.load_detection()
+    [line] = log
+    assert (line["log_level"], line["error"]) == ("error", "OSError")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from dragoman.errors import FieldViolation, UnknownModelError
+from dragoman.errors import FieldViolation
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from plugins.google.v3 import translation_service_pb2 as google
@@ -50,7 +50,7 @@ def translation_asked(request: google.TranslateTextRequest) -> pb.TranslateTextR
         contents=request.contents,
         source_language_code=source,
         target_language_code=request.target_language_code,
-        model=_model_of(request.model),
+        model=model_of(request.model),
         mime_type=request.mime_type or HTML,
         all_or_nothing=source.lower() != AUTO,
     )
@@ -115,15 +115,9 @@ def languages(request: google.GetSupportedLanguagesRequest, answer: pb.ListModel
 
     Args:
         answer: all models.
-
-    Raises:
-        UnknownModelError: none has the name that the request says.
     """
-    models, name = list(answer.models), _model_of(request.model)
-    if name:
-        models = [model for model in models if model.name == name]
-        if not models:
-            raise UnknownModelError(f"no model {name[:_QUOTED]!r}", metadata={"model": name[:_QUOTED]})
+    name = model_of(request.model)
+    models = [model for model in answer.models if name in ("", model.name)]
     sources = {code for model in models for code in model.source_language_codes}
     targets = {code for model in models for code in model.target_language_codes}
     made = google.SupportedLanguages()
@@ -165,7 +159,7 @@ def _unsupported(request: google.TranslateTextRequest) -> Iterator[FieldViolatio
         yield FieldViolation("glossary_config.contextual_translation_enabled", "must be false: terms stand as given")
 
 
-def _model_of(name: str) -> str:
+def model_of(name: str) -> str:
     """Give the name of our model; "" for any."""
     own = _last_part(name, _MODEL) if name else ""
     return "" if own in _GENERAL else own

@@ -10,6 +10,7 @@ import grpc.aio
 from google.protobuf.descriptor import FileDescriptor
 
 from dragoman.errors import DragomanError
+from dragoman.v1 import translation_pb2 as pb
 from plugins.google import messages
 from plugins.google.v3 import translation_service_pb2 as google
 from service.handlers.answer import whole
@@ -80,8 +81,14 @@ class GoogleTranslation:
         return messages.detected(await self._handlers.detect(asked, call))
 
     async def _list_languages(self, request: Any, call: CallContext) -> google.SupportedLanguages:
-        asked = self._asked("ListModels", messages.languages_asked, request, call)
+        asked = self._asked("ListModels", self._languages_asked, request, call)
         return messages.languages(request, await self._handlers.list_models(asked, call))
+
+    def _languages_asked(self, request: Any) -> pb.ListModelsRequest:
+        asked = messages.languages_asked(request)
+        if name := messages.model_of(request.model):
+            self._handlers.gate.catalog().named(name)
+        return asked
 
     def _asked(self, method: str, read: Callable[[Any], _Asked], request: Any, call: CallContext) -> _Asked:
         """Make a request of this server of one of Google's.

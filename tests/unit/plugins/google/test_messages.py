@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.errors import InvalidRequestError, UnknownModelError
+from dragoman.errors import InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from plugins.google import messages
 from plugins.google.v3 import translation_service_pb2 as google
@@ -170,5 +170,3 @@ def test_languages() -> None:
         ("de", "German", False, True),
         ("en", "English", True, False),
     ]
-    with pytest.raises(UnknownModelError):
-        told(model=f"{PARENT}/models/none")

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import grpc.aio
 import pytest
 
-from dragoman import DeadlineExceededError, InvalidRequestError, LoadingError, UnauthenticatedError
+from dragoman import DeadlineExceededError, InvalidRequestError, LoadingError, UnauthenticatedError, UnknownModelError
 from dragoman.errors import from_rpc_error
 from plugins.access import api_keys
 from plugins.access.api_keys import KeyStore
@@ -101,6 +101,15 @@ async def test_a_text_that_fails_the_call_names_the_request(serve, played: Playe
     [record] = played.records
     assert (error.request_id, record.failed_texts) == (record.request_id, 0)
     assert record.code is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_languages_of_an_unknown_model_are_a_call_that_failed(serve, played: PlayedEngine) -> None:
+    request = google.GetSupportedLanguagesRequest(parent="projects/p", model="projects/p/locations/l/models/none")
+    channel = await serve(played.handlers)
+    error = await refused(call(channel, "GetSupportedLanguages", request.SerializeToString()))
+    assert isinstance(error, UnknownModelError)
+    [record] = played.records
+    assert (record.method, record.code, record.request_id) == ("ListModels", UnknownModelError.code, error.request_id)
 
 
 @pytest.mark.parametrize("name", COUNTED)

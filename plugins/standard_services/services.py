@@ -106,10 +106,15 @@ def pool_of(files: Iterable[FileDescriptor]) -> DescriptorPool:
     return pool
 
 
-_HealthListResponse: Final = GetMessageClass(pool_of(()).FindMessageTypeByName("grpc.health.v1.HealthListResponse"))
+_POOL: Final = pool_of(())
+# All of them are kept: protobuf crashes if a class is collected as garbage while a message of it is made.
+CLASSES: Final = {
+    name: GetMessageClass(_POOL.FindMessageTypeByName(f"grpc.health.v1.{name}"))
+    for name in ("HealthListResponse", "HealthListResponse.StatusesEntry", "HealthCheckResponse")
+}
 
 
 def _list_response(statuses: Mapping[str, int]) -> bytes:
-    return _HealthListResponse(
+    return CLASSES["HealthListResponse"](
         statuses={name: {"status": status} for name, status in statuses.items()}
     ).SerializeToString()

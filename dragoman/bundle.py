@@ -355,31 +355,6 @@ class Bundle:
         """Whether it says what each source piece may become, and has the graphs for it."""
         return all(name in self.manifest.files for name in (STATES_DECODER, OUTPUT_LAYER, SHORTLIST))
 
-    @property
-    def encoder(self) -> Path:
-        """Where the encoder graph lies; `graph` gives its checked bytes."""
-        return self.path / ENCODER
-
-    @property
-    def decoder(self) -> Path:
-        """Where the decoder graph lies."""
-        return self.path / DECODER
-
-    @property
-    def place(self) -> Path:
-        """Where the graph lies that puts a source's memory into a slot's row, for buffers in a device's memory."""
-        return self.path / PLACE
-
-    @property
-    def copy(self) -> Path:
-        """Where the graph lies that copies bytes within a device's memory."""
-        return self.path / COPY
-
-    @property
-    def search(self) -> Path:
-        """Where the graph lies that finds the best tokens of each row of logits."""
-        return self.path / SEARCH
-
 
 def _check_entries(folder: Path, manifest: Manifest) -> None:
     """Raise BundleError where the manifest lacks a file that every bundle has."""

@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from dragoman.bundle import Bundle, Manifest
+from dragoman.bundle import DECODER, Bundle, Manifest
 from plugins.gpu.sessions import open_session
 from service.runtime.slots import KEY_VALUE_TYPES
 
@@ -62,7 +62,7 @@ def step_bytes(bundle: Bundle, source_tokens: Sequence[int], target_tokens: Sequ
 
 def weight_bytes(bundle: Bundle) -> int:
     """Count the bytes of the decoder's weights that a step reads; of a table of embeddings it reads a few rows."""
-    graph = onnx.load(bundle.decoder, load_external_data=False).graph
+    graph = onnx.load(bundle.path / DECODER, load_external_data=False).graph
     read = {name for node in graph.node for name in node.input[node.op_type == "Gather" :]}
     return sum(
         math.prod(weight.dims) * helper.tensor_dtype_to_np_dtype(weight.data_type).itemsize

@@ -12,7 +12,7 @@ import pytest
 import torch
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
 
-from dragoman.bundle import Bundle, Precision, cache_names, memory_names
+from dragoman.bundle import DECODER, ENCODER, Bundle, Precision, cache_names, memory_names
 from dragoman.tokenizer import Tokenizer
 from export.weights import WeightsFile
 from export.write import write_graphs
@@ -91,7 +91,7 @@ def graphs(
             write_graphs(parameters_of(model), precision, other, weights, ranges, alignment_layer=0)
         bundle = exported(precision).bundle  # one encoder layer, two decoder layers
         graphs["encoder", precision, 1], graphs["decoder", precision, 2] = map(
-            onnx.load, (bundle.encoder, bundle.decoder)
+            onnx.load, (bundle.path / ENCODER, bundle.path / DECODER)
         )
         graphs["encoder", precision, 2] = onnx.load(other / "encoder.onnx")
         graphs["decoder", precision, 1] = onnx.load(other / "decoder.onnx")
@@ -139,7 +139,7 @@ def test_nor_what_onnxruntime_makes_of_it(
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
     options.log_severity_level = 3
     onnxruntime.InferenceSession(
-        getattr(exported(precision).bundle, name),
+        exported(precision).bundle.path / f"{name}.onnx",
         options,
         providers=["CPUExecutionProvider"],
         disabled_optimizers=["SkipLayerNormFusion"],  # as service.runtime.host
@@ -167,7 +167,7 @@ def test_encoder_attention_sees_both_ways(graphs: Graphs, precision: str) -> Non
 @pytest.fixture(scope="module")
 def half(exported: Callable[[Precision], Exported]) -> dict[str, ModelProto]:
     bundle = exported("fp16").bundle
-    return {"encoder": onnx.load(bundle.encoder), "decoder": onnx.load(bundle.decoder)}
+    return {"encoder": onnx.load(bundle.path / ENCODER), "decoder": onnx.load(bundle.path / DECODER)}
 
 
 def test_encoder_attention_in_half_precision_has_present_outputs(half: dict[str, ModelProto]) -> None:
@@ -195,7 +195,7 @@ def test_attention_scores_are_the_same_in_every_precision(exported: Callable[[Pr
     assert bundles[0].manifest.alignment == bundles[1].manifest.alignment
     seen = []
     for bundle, dtype in zip(bundles, (np.float32, np.float16), strict=True):
-        session = onnxruntime.InferenceSession(bundle.decoder, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(bundle.path / DECODER, providers=["CPUExecutionProvider"])
         feeds = {
             "ids": np.array([1, 5, 9]),
             "lengths": np.zeros(rows, np.int32),
@@ -303,7 +303,7 @@ def test_decoder_inputs_and_outputs(graphs: Graphs, precision: str) -> None:
 @each
 def test_graphs_are_valid(exported: Callable[[Precision], Exported], precision: Precision) -> None:
     bundle = exported(precision).bundle
-    for file in (bundle.encoder, bundle.decoder):
+    for file in (bundle.path / ENCODER, bundle.path / DECODER):
         model = onnx.load(file, load_external_data=False)
         onnx.checker.check_model(file, full_check=False)
         assert {entry.domain: entry.version for entry in model.opset_import} == {"": 20, "com.microsoft": 1}

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from dragoman.bundle import WEIGHTS, Bundle, Precision
+from dragoman.bundle import DECODER, ENCODER, WEIGHTS, Bundle, Precision
 from export.weights import Place, WeightsFile
 
 FLOAT = np.dtype(np.float32)
@@ -60,7 +60,7 @@ def test_the_embeddings_of_both_graphs_lie_in_one_place(
     exported: Callable[[Precision], Exported], precision: Precision
 ) -> None:
     bundle = exported(precision).bundle
-    graphs = [onnx.load(file, load_external_data=False) for file in (bundle.encoder, bundle.decoder)]
+    graphs = [onnx.load(file, load_external_data=False) for file in (bundle.path / ENCODER, bundle.path / DECODER)]
     places = []
     for graph in graphs:
         gathered = {node.input[0] for node in graph.graph.node if node.op_type == "Gather"}

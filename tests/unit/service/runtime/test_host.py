@@ -136,6 +136,6 @@ def test_the_bytes_of_a_file_are_kept_by_nobody(bundle: Bundle) -> None:
     content = bundle.read(DECODER)
     before = sys.getrefcount(content)
     with bundle.mapped(WEIGHTS) as weights:
-        session = open_session(content, bundle.decoder, weights=Weights(weights))
+        session = open_session(content, bundle.path / DECODER, weights=Weights(weights))
     assert sys.getrefcount(content) == before
     del session

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
-from dragoman.bundle import WEIGHTS
+from dragoman.bundle import COPY, DECODER, ENCODER, PLACE, WEIGHTS
 from dragoman.errors import BundleError
 from service.runtime.onnx_file import CLASSES, INT8, Graph
 from tests.synthetic import Synthetic
@@ -23,10 +23,11 @@ FILE = Path("decoder.onnx")
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_nodes_and_constants_are_those_that_onnx_reads(precision: str, request: pytest.FixtureRequest) -> None:
     synthetic: Synthetic = request.getfixturevalue(precision)
-    for file in (synthetic.bundle.encoder, synthetic.bundle.decoder, synthetic.bundle.place, synthetic.bundle.copy):
+    for name in (ENCODER, DECODER, PLACE, COPY):
+        content, file = synthetic.bundle.graph(name)
         expected = onnx.load(file).graph
         with synthetic.bundle.mapped(WEIGHTS) as weights:
-            graph = Graph(file.read_bytes(), file, weights)
+            graph = Graph(content, file, weights)
         assert [(node.operator, list(node.inputs)) for node in graph.nodes] == [
             (node.op_type, list(node.input)) for node in expected.node
         ]

@@ -1,4 +1,4 @@
-"""Terms that the translation of a segment has to hold, and how often it may hold others, as tokens."""
+"""Terms that the translation of a segment has to hold, and limits for how often it may hold others, as tokens."""
 
 import math
 from collections.abc import Container
@@ -10,17 +10,17 @@ Term = tuple[Form, ...]
 
 
 class Constraints(NamedTuple):
-    """What the translations of a segment hold, wherever in them: a search with a beam of at least 2 sees to that.
+    """The terms of the translations of a segment, at any place: a search with a beam of at least 2 puts them there.
 
     Attributes:
-        terms: at least one; one that is to stand there twice is listed twice. Each has at least one form, and each form
-            at least one token, none of them the end-of-sentence token.
+        terms: at least one; a term that has to occur twice is listed twice. Each term has at least one form, and each
+            form has at least one token, but not the end-of-sentence token.
         begins_word: tokens before which a word has ended, see `Tokenizer.begins_word`: a term is whole words.
-        most_loss: how much each term may take from the log-probability of the translation. Where all that hold the
-            terms lose more, the model does not know what to do with them, and makes up text around them; then the
-            best translation that lacks some is found as well.
-        at_most: forms that are to stand there as whole words, and no more often than this. They give way to terms: what
-            leads on to one that is not met may follow in any case.
+        most_loss: most log-probability that each term may cost the translation. Where all translations with the terms
+            lose more, the model cannot use the terms, and makes up text around them; then the best translation that
+            lacks some terms is found, too.
+        at_most: forms as whole words, each with its largest number of occurrences. Terms go first: a token that
+            continues a term that is still missing is allowed in any case.
     """
 
     terms: tuple[Term, ...]
@@ -30,5 +30,5 @@ class Constraints(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Tokens that the terms take at most: a limit of target tokens needs room for them beside the other words."""
+        """Most tokens that the terms take: a limit of target tokens needs room for these in addition to other words."""
         return sum(max(map(len, term)) for term in self.terms)

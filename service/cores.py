@@ -1,4 +1,4 @@
-"""How many CPU cores this process may use: by its affinity, and by the CPU quotas of its control groups."""
+"""The number of CPU cores that this process may use, by its affinity and the CPU quotas of its control groups."""
 
 import math
 import os
@@ -16,11 +16,11 @@ def available() -> int:
 
 
 def cpu_quota(groups: Path, root: Path) -> float:
-    """Find how many cores the control groups of a process allow: the smallest quota on its way to the root.
+    """Find how many cores the control groups of a process allow: the smallest quota from its group up to the root.
 
     Args:
-        groups: what `/proc/self/cgroup` is: a line `hierarchy:controllers:path` for each hierarchy.
-        root: the folder in which the hierarchies are mounted. Where a container sees its own part of them only, the
+        groups: a file like `/proc/self/cgroup`, with a line `hierarchy:controllers:path` for each hierarchy.
+        root: the folder in which the hierarchies are mounted. Where a container sees only its own part of them, the
             path does not exist there, and the root itself holds the container's quota.
 
     Returns:
@@ -40,7 +40,7 @@ def cpu_quota(groups: Path, root: Path) -> float:
 def _upwards(root: Path, path: str) -> Iterator[Path]:
     """Yield the folder of a group and of each group around it, the root last."""
     inside = PurePosixPath(path.lstrip("/"))
-    if ".." not in inside.parts:  # a group outside of what the container sees
+    if ".." not in inside.parts:  # else the container cannot see the group
         yield from (root / part for part in (inside, *inside.parents) if part != PurePosixPath("."))
     yield root
 

@@ -1,4 +1,4 @@
-"""What the engine works on: the decoding of one source, for one segment or for several that share it."""
+"""The unit of work of the engine: the decode of one source, for one segment or for several that share the decode."""
 
 import enum
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -14,7 +14,7 @@ from service.options import DEFAULT_DECODING, Decoding, Priority
 
 
 class DecodeStatus(enum.Enum):
-    """Where a decode stands."""
+    """The state of a decode."""
 
     WAITING = "in the mailbox, no work done"
     ENCODING = "taken by an engine thread, its memory not yet in a slot"
@@ -37,14 +37,14 @@ _WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
 
 
 def worst(reasons: Collection[FinishReason | None]) -> FinishReason:
-    """Choose the end that matters most, of translations that become one text."""
+    """Choose the worst reason of the translations that become one text."""
     for reason in _WORST_FIRST:
         if reason in reasons:
             return reason
     return FinishReason.EOS
 
 
-# How much one token of a translation looked at each token of the source, [source tokens]; they add up to 1.
+# The attention of one token of a translation over the tokens of the source, [source tokens]; the numbers add up to 1.
 Attention = NDArray[np.float32]
 
 
@@ -55,10 +55,10 @@ class Hypothesis(NamedTuple):
         target_ids: without the end-of-sentence id.
         log_probability: the sum of the natural logarithms of the probabilities of the tokens that the model chose, the
             end-of-sentence token counted.
-        score: by which they are ordered: the log-probability divided by a power of the number of tokens.
+        score: orders the hypotheses: the log-probability divided by a power of the number of tokens.
         finish_reason: why it ended.
         decoded_tokens: how many tokens the model chose, the end-of-sentence token counted.
-        attention: of each of `target_ids`; () where it is not wanted.
+        attention: attention of each of `target_ids`; () where it is not wanted.
     """
 
     target_ids: Sequence[int]
@@ -75,49 +75,49 @@ def _ignore(_: "Decode") -> None:
 
 @dataclass(slots=True, eq=False)
 class Decode:
-    """One source on its way through the engine; compared and hashed by identity.
+    """One source that the engine decodes; compared and hashed by identity.
 
-    The submitter fills the first thirteen fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
-        max_target_tokens: at which it ends with LENGTH.
-        deadline_s: after which it is given up with DEADLINE and a DeadlineExceededError; None: never.
+        max_target_tokens: most target tokens; at this number the decode ends with LENGTH.
+        deadline_s: time at which the decode ends with DEADLINE and a DeadlineExceededError; None: never.
         wants_deltas: whether `on_progress` is called after every token, too (and may then see the end early).
         on_progress: called on the event loop when it has finished; not after it was cancelled.
         decoding: the options that change its result.
-        client: in whose turn it waits, see `RequestOptions`.
-        priority: among all that wait.
-        text_bytes: of its text and of a translation that is to be scored, in UTF-8.
-        start_ids: what its translation begins with: a start id, and then tokens that are no part of it; (): the model's
-            start id alone.
-        prefix_ids: what its translation begins with, and what is part of it; fewer than `max_target_tokens`.
-        constraints: what its translation has to hold; None: nothing.
-        scored_ids: all tokens of a translation that is given, the end-of-sentence id at its end, and that is to be
-            scored; (): it is to be found.
-        target_ids: so far, without the end-of-sentence id; grows by appending only.
-        log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
+        client: the client in whose turn it waits, see `RequestOptions`.
+        priority: its priority in the queue.
+        text_bytes: bytes of its text and of a translation that is to be scored, in UTF-8.
+        start_ids: a start id, and then tokens before the translation that are no part of it; (): the model's start id
+            alone.
+        prefix_ids: the first tokens of the translation, given by the caller; fewer than `max_target_tokens`.
+        constraints: terms that the translation has to hold; None: none.
+        scored_ids: all tokens of a given translation that is to be scored, the end-of-sentence id at its end; (): the
+            translation is to be found.
+        target_ids: target ids so far, without the end-of-sentence id; grows by appending only.
+        log_probability: the sum of the natural logarithms of the probabilities of the tokens decoded so far, the
             end-of-sentence token counted; 0 where not wanted.
-        attention: of each of `target_ids`, once it has ended; empty where it is not wanted.
-        token_log_probabilities: those of `scored_ids`, one by one.
-        hypotheses: what a beam search has found, the best first, which is its translation; as many as are wanted.
-        status: where it stands.
-        finish_reason: why it ended, None before that and where the engine failed.
-        error: why it failed, None if it did not.
-        cancel_requested: set by the mailbox; heeded before the next step.
-        forced_ids: those of the start ids and the prefix that are still to be given to the decoder after a step,
-            whatever it chooses.
-        tokens: what is given: of the source, and of a translation that is to be scored.
-        slots: that it takes: one for each hypothesis that is kept.
-        cost: what it counts for wherever work is shared out: these tokens, once for each slot that it takes.
-        cycle_tokens: how long a cycle has to be to end it; 0: not known yet.
+        attention: attention of each of `target_ids`, once the decode has ended; empty where it is not wanted.
+        token_log_probabilities: log-probability of each of `scored_ids`.
+        hypotheses: results of a beam search, the best first, which is its translation; as many as are wanted.
+        status: its state.
+        finish_reason: why it ended; None before its end, and where the engine failed.
+        error: why it failed; None if it did not fail.
+        cancel_requested: set by the mailbox; read before the next step.
+        forced_ids: start ids and prefix ids that still have to replace the tokens that the decoder chooses.
+        tokens: number of given tokens: of the source, and of a translation that is to be scored.
+        slots: number of slots that it takes: one for each hypothesis that is kept.
+        cost: its share of the work for queues and limits: `tokens`, once for each slot that it takes.
+        cycle_tokens: length of a cycle that ends it, in tokens; 0: not known yet.
         submitted_s: when it entered the mailbox.
         admitted_s: when an engine thread took it.
-        encoded_s: when its encoder memory was there.
+        encoded_s: when its encoder memory was ready.
         first_token_s: when its first token was decoded.
         finished_s: when it ended.
     """
 
+    # The submitter fills these fields.
     source_ids: list[int]
     max_target_tokens: int
     deadline_s: float | None = None
@@ -131,6 +131,7 @@ class Decode:
     prefix_ids: tuple[int, ...] = ()
     constraints: Constraints | None = None
     scored_ids: tuple[int, ...] = ()
+    # The engine fills these fields.
     target_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     attention: list[Attention] = field(default_factory=list)
@@ -159,14 +160,14 @@ class Decode:
 
     @property
     def given_ids(self) -> list[int]:
-        """All target ids that the caller names: of a prefix, of terms, of a translation that is to be scored."""
+        """All target ids that the caller gives: of a prefix, of terms, of a translation that is to be scored."""
         terms = () if self.constraints is None else self.constraints.terms
         of_terms = [id_ for term in terms for form in term for id_ in form]
         return [*self.start_ids[1:], *self.prefix_ids, *of_terms, *self.scored_ids]
 
     @property
     def finished(self) -> bool:
-        """Whether the engine is done with it."""
+        """Whether the decode has ended."""
         return self.status in (DecodeStatus.FINISHED, DecodeStatus.CANCELLED)
 
     @property
@@ -177,16 +178,16 @@ class Decode:
 
     @property
     def engine_s(self) -> float:
-        """Seconds from its being taken by an engine thread to its end; 0 where there are no such times."""
+        """Seconds from the start of the decode on an engine thread to its end; 0 where one of the times is missing."""
         return 0.0 if self.admitted_s is None or self.finished_s is None else self.finished_s - self.admitted_s
 
     @property
     def best(self) -> Sequence[Hypothesis]:
-        """Its best translations once it has ended without an error, its own first; at least that one."""
+        """The best translations, once the decode has ended without an error; the first is its translation."""
         if self.hypotheses:
             return self.hypotheses
         assert self.finish_reason is not None, "it has not ended, or failed"
-        # One that was withdrawn may have no token.
+        # A withdrawn decode may have no token.
         tokens = max(1, self.decoded_tokens + len(self.start_ids[1:]))
         return (
             Hypothesis(
@@ -214,8 +215,8 @@ class Decode:
         self.status = DecodeStatus.FINISHED
 
     def end_early(self, now_s: float) -> bool:
-        """End it if its deadline has passed or it was cancelled; says whether it is finished."""
-        deadline_s = self.deadline_s  # once: for those who share it, the event loop moves it
+        """End the decode if its deadline has passed or it was cancelled; tells whether it is finished."""
+        deadline_s = self.deadline_s  # read once: the event loop changes it when segments join or leave
         if deadline_s is not None and now_s >= deadline_s:
             tokens = "its end" if self.slots > 1 else f"token {len(self.target_ids) + 1}"
             done = "its first token" if self.first_token_s is None else tokens
@@ -225,15 +226,15 @@ class Decode:
         return self.finished
 
     def fail_alone(self, now_s: float) -> None:
-        """End it because a graph fails on it, and on it alone."""
+        """End the decode because a graph fails on it, but not on others."""
         self.fail(TextFailedError("the engine fails on this text"), now_s)
 
 
 def notify(news: Iterable[Any]) -> None:
-    """Call `on_progress` of all decodes, or of all segments, but of those that were cancelled.
+    """Call `on_progress` of all decodes, or of all segments, except cancelled ones.
 
     Raises:
-        Exception: what the last of them raised that failed.
+        Exception: the last error of an `on_progress`.
     """
     failure: Exception | None = None
     for each in news:
@@ -241,17 +242,17 @@ def notify(news: Iterable[Any]) -> None:
             continue
         try:
             each.on_progress(each)
-        except Exception as error:  # one caller's fault must not keep the news from the others
+        except Exception as error:  # an error of one caller must not affect the others
             failure = error
     if failure is not None:
         raise failure
 
 
 def raise_first(decodes: Iterable[Decode]) -> None:
-    """Raise the first error of some that have ended, if there is one.
+    """Raise the first error of some decodes that have ended, if there is one.
 
     Raises:
-        DragomanError: why one failed.
+        DragomanError: the error of a decode.
     """
     for decode in decodes:
         if decode.error is not None:

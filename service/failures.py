@@ -1,4 +1,4 @@
-"""Errors of ours: logged by their class and place, for what they say may hold a text."""
+"""Errors of the server itself: logged by class and place only, since the message of an error may hold a text."""
 
 import traceback
 
@@ -10,7 +10,7 @@ _log = structlog.get_logger()
 
 
 def unexpected(error: Exception) -> InternalError:
-    """Log an error of ours, and give what a caller is told of it."""
+    """Log an error of the server itself, and give the error that a caller gets for it."""
     _log.error("unexpected error", error=type(error).__name__, at=traceback.format_tb(error.__traceback__))
     return failed()
 
@@ -21,5 +21,5 @@ def failed() -> InternalError:
 
 
 def told(error: Exception) -> DragomanError:
-    """Give what a caller is told of an error: itself, unless it is one of ours."""
+    """Give the error that a caller gets: the same error, or an InternalError for an error of the server itself."""
     return error if isinstance(error, DragomanError) else unexpected(error)

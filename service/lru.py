@@ -1,4 +1,4 @@
-"""Values under keys, bounded in bytes, the least recently used forgotten first; has no lock of its own."""
+"""Values under keys, bounded in bytes; the least recently used value is forgotten first. Has no lock of its own."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,10 +9,10 @@ V = TypeVar("V")
 
 
 class LruStore(Generic[K, V]):
-    """A dictionary that never holds more bytes than its limit; how many a value takes, its owner says.
+    """A dictionary that never holds more bytes than its limit; its owner gives the size of each value.
 
     Args:
-        grown: told by how many bytes it has grown; by less than none, where it has shrunk.
+        grown: called with the growth of the store in bytes; below 0 where it has shrunk.
     """
 
     def __init__(self, limit_bytes: int, grown: Callable[[int], None]) -> None:
@@ -25,7 +25,7 @@ class LruStore(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """Find a value, which thereby becomes the most recently used; None if it is not there."""
+        """Find a value, and make it the most recently used one; None if it is not there."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -39,10 +39,10 @@ class LruStore(Generic[K, V]):
         self.size_bytes = 0
 
     def put(self, key: K, value: V, size_bytes: int) -> int:
-        """Keep a value as the most recently used, unless it alone is above the limit.
+        """Keep a value as the most recently used one, unless it alone is above the limit.
 
         Returns:
-            How many others had to go.
+            The number of other values that were forgotten.
         """
         before_bytes, evicted = self.size_bytes, 0
         _, old_bytes = self._entries.pop(key, (None, 0))

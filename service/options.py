@@ -1,4 +1,4 @@
-"""What a call asks of the translation of all its texts, and for whom."""
+"""The options of a call for all its texts, with its client."""
 
 import enum
 from typing import Final, NamedTuple
@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 from service.terms import Terms
 
 MAX_BEAM_SIZE: Final = 16
-TERMS_BEAM_SIZE: Final = 4  # at least, where terms are to stand in a translation
+TERMS_BEAM_SIZE: Final = 4  # at least, where a translation has to hold terms
 DEFAULT_LENGTH_PENALTY: Final = 1.0
 MAX_LENGTH_PENALTY: Final = 10.0  # and, negated, the least
 DEFAULT_TEMPERATURE: Final = 1.0
-# Below it, of two tokens whose logits differ by one, the less probable is drawn once in 10^43 times.
+# At this value, of two tokens whose logits differ by one, the less probable token is drawn once in 10^43 times.
 MIN_TEMPERATURE: Final = 0.01
 MAX_TEMPERATURE: Final = 10.0
 DEFAULT_TOP_P: Final = 1.0
@@ -18,21 +18,21 @@ SEED_BITS: Final = 32
 
 
 class Priority(enum.IntEnum):
-    """Who goes first where many wait; the smaller, the sooner."""
+    """The priority of a request in the queue; the smaller value goes first."""
 
     INTERACTIVE = 0
     BULK = 1
 
 
 class Sampling(NamedTuple):
-    """How the tokens of a segment are drawn; see `decoding.sampling`.
+    """How the tokens of a segment are sampled; see `decoding.sampling`.
 
     Attributes:
-        seed: where the random numbers of its text begin, of `SEED_BITS` bits.
-        temperature: what logits are divided by, `MIN_TEMPERATURE` to `MAX_TEMPERATURE`.
-        top_k: of how many of the most probable tokens one is drawn; 0: of all.
-        top_p: of the most probable tokens one is drawn, as many as have this probability together, over 0 to 1.
-        segment: its place among the segments of its text: each has random numbers of its own.
+        seed: seed of the random numbers of its text, of `SEED_BITS` bits.
+        temperature: divides the logits, `MIN_TEMPERATURE` to `MAX_TEMPERATURE`.
+        top_k: number of the most probable tokens from which a token is drawn; 0: all.
+        top_p: a token is drawn from the fewest most probable tokens with this total probability, above 0, at most 1.
+        segment: number of the segment in its text: each segment has its own random numbers.
     """
 
     seed: int
@@ -43,16 +43,16 @@ class Sampling(NamedTuple):
 
 
 class Decoding(NamedTuple):
-    """The options that change the result of a segment: segments of the same ids, limit and `Decoding` share one.
+    """The options that change the result of a segment: segments with the same ids, limit and `Decoding` share a result.
 
     Attributes:
         stops_at_repetition: whether a segment that repeats itself is stopped, with REPETITION.
         wants_log_probability: whether log-probabilities are added up; it takes time at every step of a greedy decode.
         beam_size: hypotheses that are kept at each step; 1: greedy decoding.
-        length_penalty: the power of the length that a hypothesis' log-probability is divided by.
-        alternatives: of the hypotheses, how many are wanted, the best first; at most `beam_size`.
-        wants_attention: whether it is kept how much each token of the translation looked at those of the source.
-        sampling: how tokens are drawn, with a beam of 1; None: they are not.
+        length_penalty: a hypothesis' log-probability is divided by this power of its length.
+        alternatives: number of wanted hypotheses, the best ones; at most `beam_size`.
+        wants_attention: whether the attention of each token of the translation over the source is kept.
+        sampling: how tokens are sampled, with a beam of 1; None: they are not.
     """
 
     stops_at_repetition: bool = False
@@ -75,14 +75,14 @@ class Decoding(NamedTuple):
     ) -> "Decoding":
         """Make the one form of all options that give a segment the same result.
 
-        A beam of 1 chooses between nothing, so it has no length penalty. One alternative is the translation itself, so
-        only its log-probability is needed besides, which a larger beam adds up anyway.
+        A beam of 1 has only one hypothesis, so it needs no length penalty. One alternative is the translation itself:
+        it only needs the log-probability, which a larger beam computes anyway.
 
         Args:
             beam_size: hypotheses that are kept at each step, from 1.
-            alternatives: that are wanted of the segment, at most `beam_size`.
+            alternatives: number of wanted alternatives of the segment, at most `beam_size`.
             log_probability: whether the log-probability is wanted, too.
-            sampling: how tokens are drawn, with a beam of 1; None: they are not.
+            sampling: how tokens are sampled, with a beam of 1; None: they are not.
         """
         if beam_size == 1:
             return cls(wants_log_probability=log_probability or alternatives > 0, sampling=sampling)
@@ -94,10 +94,10 @@ class Decoding(NamedTuple):
         )
 
     def with_terms(self, slots: int) -> "Decoding":
-        """Give the options of a segment whose translation is to hold terms: its beam is wide enough.
+        """Give the options of a segment whose translation has to hold terms, with a beam that is wide enough.
 
         Args:
-            slots: how many hypotheses may be kept, from 2.
+            slots: most hypotheses that may be kept, from 2.
         """
         beam_size = max(self.beam_size, min(TERMS_BEAM_SIZE, slots))
         return self._replace(wants_log_probability=True, beam_size=beam_size)
@@ -106,22 +106,22 @@ class Decoding(NamedTuple):
         """Compute the score of a hypothesis.
 
         Args:
-            log_probability: the sum of those of its tokens.
-            tokens: how many they are, from 1: the end-of-sentence token counts, and those that it has to begin with.
+            log_probability: the sum over its tokens.
+            tokens: number of its tokens, from 1; the end-of-sentence token and the first tokens that are given count.
         """
         return float(log_probability / tokens**self.length_penalty)
 
 
 DEFAULT_DECODING: Final = Decoding()
-SCORING: Final = Decoding(wants_log_probability=True)  # of a translation that is given
+SCORING: Final = Decoding(wants_log_probability=True)  # for a given translation
 
 
 class XmlTags(NamedTuple):
-    """What elements of XML mean, by their names; tags of all others are inside a sentence.
+    """The meaning of XML elements, by their names; the tags of all other elements are inside a sentence.
 
     Attributes:
-        splitting: their tags end a sentence.
-        kept: they stay as they are, with all that is inside.
+        splitting: elements whose tags end a sentence.
+        kept: elements that stay as they are, with all of their content.
     """
 
     splitting: frozenset[str] = frozenset()
@@ -129,26 +129,26 @@ class XmlTags(NamedTuple):
 
 
 class RequestOptions(NamedTuple):
-    """The same for all segments of a call; made once, of its first message.
+    """The options that are the same for all segments of a call; made once, from its first message.
 
     Attributes:
-        decoding: how segments are decoded; whether they stop at a repetition, the server says.
-        max_target_tokens: of each segment, below its limit; None or 0: its limit.
-        deadline_s: when the answer is of no more use, on the clock of `time.monotonic`; None: never.
+        decoding: how segments are decoded; the server decides whether they stop at a repetition.
+        max_target_tokens: most target tokens of each segment, below its limit; None or 0: its limit.
+        deadline_s: deadline of the call, on the clock of `time.monotonic`; None: there is none.
         wants_deltas: whether progress is told after each step too.
-        client: who asks: clients are served in turn.
-        priority: among all that wait.
-        source_language: that the model knows the texts' language by; "": not told, or the only one.
-        target_language: likewise.
+        client: the client of the call: clients are served in turn.
+        priority: priority of the segments in the queue.
+        source_language: the model's code for the language of the texts; "": not told, or the only one.
+        target_language: likewise, for the translations.
         has_tags: whether the texts are HTML or XML, whose tags are kept.
-        xml: what the tags of XML mean; None: the texts are none.
+        xml: the meaning of the tags of XML; None: the texts are no XML.
         all_or_nothing: whether a text that cannot be translated ends the call.
-        alternatives: how many of the best translations of each text are wanted, itself being the first.
-        mean_log_probability: whether the mean log-probability of each text is told.
-        alignments: whether it is told which words of each text became which.
-        quality_estimate: whether it is told how probable it is that a reader accepts each translation.
-        prefix_ids: what the translation of each text begins with.
-        terms: that are to have given translations; None: there are none.
+        alternatives: number of the best translations of each text that are wanted; the first is the translation.
+        mean_log_probability: whether the mean log-probability of each text is wanted.
+        alignments: whether the links between words of each text and its translation are wanted.
+        quality_estimate: whether the probability that a reader accepts each translation is wanted.
+        prefix_ids: ids of the first tokens of each translation.
+        terms: terms that have given translations; None: there are none.
     """
 
     decoding: Decoding = DEFAULT_DECODING

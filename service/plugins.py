@@ -1,4 +1,4 @@
-"""The features beside the core, which installed distributions name by entry points."""
+"""Features outside the core: installed distributions name them by entry points."""
 
 from functools import cache
 from importlib.metadata import entry_points
@@ -14,21 +14,22 @@ ALIGNMENTS: Final = "dragoman.alignments"
 ALTERNATIVES: Final = "dragoman.alternatives"
 # A function that makes a `plugins.beam.beam.Beam` whose translations hold terms.
 BEAMS: Final = "dragoman.beams"
-# Functions of an engine that was not started, a manifest and the count of source pieces, for a BundleError.
+# Functions of an engine that was not started, a manifest and the count of source pieces; they may raise a BundleError.
 CHECKS: Final = "dragoman.checks"
 # A function that makes a `service.text.detection.Detector`.
 DETECTION: Final = "dragoman.detection"
 # A function that opens the graphs of a bundle on another device than the CPU.
 DEVICES: Final = "dragoman.devices"
-# A function from a decode, the end-of-sentence id and its sampling to a `service.engine.step.Row` that draws tokens.
+# A function from a decode, the end-of-sentence id and its sampling to a `service.engine.step.Row` that samples tokens.
 DRAWS: Final = "dragoman.draws"
 # A function that makes a `service.registry.folders.ModelFolders`.
 FOLDERS: Final = "dragoman.folders"
-# Functions from a port of gRPC, settings, metrics and a grace period to a context in which its connections are guarded.
+# Functions from a gRPC port, settings, metrics and a grace period to a context in which its connections are guarded.
 GUARDS: Final = "dragoman.guards"
-# A function from a tokenizer and a language to one from a `service.terms.Terms`, or None, and a text to such.
+# A function from a tokenizer and a language to another function: from `service.terms.Terms` or None, and a text, to
+# `Terms` or None.
 KEPT: Final = "dragoman.kept"
-# A function that reads HTML and XML, as `service.text.markup` has it.
+# A function that reads HTML and XML, see `service.text.markup`.
 MARKUP: Final = "dragoman.markup"
 # Methods of dragoman.v1.Translation, each a `service.handlers.methods.Method`.
 METHODS: Final = "dragoman.methods"
@@ -44,10 +45,10 @@ RESIDENCY: Final = "dragoman.residency"
 SEARCHES: Final = "dragoman.searches"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
 SERVICES: Final = "dragoman.services"
-# Functions that add services which every server of gRPC has, as health, to a server: from that, the other services,
-# the health, settings and metrics.
+# Functions that add the services of every gRPC server, such as health, to a server: from the server, the other
+# services, the health, settings and metrics.
 STANDARD_SERVICES: Final = "dragoman.standard_services"
-# A function that serves by several processes, from the settings to the exit code.
+# A function that serves with several processes, from the settings to the exit code.
 SUPERVISORS: Final = "dragoman.supervisors"
 # A function from the folder of the glossaries, which may be "", to a `service.handlers.glossaries.Glossaries`.
 TERMS: Final = "dragoman.terms"
@@ -57,29 +58,29 @@ TRACERS: Final = "dragoman.tracers"
 
 @cache
 def installed() -> Any:
-    """List all entry points, whose type depends on Python; a look at the installed distributions takes 20 ms."""
+    """List all entry points; their type depends on the version of Python. Reading the distributions takes 20 ms."""
     return entry_points()
 
 
 def load(group: str) -> list[Any]:
-    """Load what the entry points of a group name, in the order of their own names."""
+    """Load the objects of all entry points of a group, in the order of the entry points' names."""
     return [plugin.load() for plugin in sorted(installed().select(group=group), key=lambda plugin: plugin.name)]
 
 
 def first(group: str) -> Any:
-    """Load what the first entry point of a group names; None where there is none."""
+    """Load the object of the first entry point of a group; None where there is none."""
     return next(iter(load(group)), None)
 
 
-@cache  # calls ask for it
+@cache  # many calls need it
 def needed(group: str, without: str) -> Any:
-    """Load what a request needs.
+    """Load the plugin that a request needs.
 
     Args:
-        without: what a server does not do that lacks it, as in "reads no HTML".
+        without: describes a server without the plugin, as in "reads no HTML".
 
     Raises:
-        InvalidRequestError: it is not there.
+        InvalidRequestError: the plugin is not installed.
     """
     found = first(group)
     if found is None:

@@ -1,4 +1,4 @@
-"""A port beside that of gRPC, which a plugin opens."""
+"""A port in addition to the gRPC port, which a plugin opens."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -13,10 +13,10 @@ from service.telemetry.metrics import Metrics
 
 
 class PortParts(NamedTuple):
-    """The parts of a server that a port is made of.
+    """The parts of a server that a port needs.
 
     Attributes:
-        access: who may call.
+        access: the rules of access.
     """
 
     settings: Settings
@@ -31,7 +31,7 @@ class Port(Protocol):
     """A port; needs a running event loop.
 
     Attributes:
-        lost: set once nobody listens though the settings want it.
+        lost: set once the port is lost, although the settings want it.
     """
 
     lost: asyncio.Event

@@ -1,4 +1,4 @@
-"""A text in which some places were written anew, and which characters of the one are which of the other."""
+"""A text before and after some edits, and the positions in one text that belong to positions in the other."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
 
 
 class Edit(NamedTuple):
-    """A place of a text, and what stands there afterwards."""
+    """A place of a text, and the new text for it."""
 
     start: int
     stop: int
@@ -19,17 +19,17 @@ class Rewriting:
     """Two texts, before and after some edits.
 
     Attributes:
-        original: the text before.
-        text: afterwards.
+        original: the text before the edits.
+        text: the text after the edits.
     """
 
     def __init__(self, text: str, edits: Iterable[Edit] = ()) -> None:
         """Edit a text.
 
         Args:
-            text: before.
-            edits: by place, without overlap, and of at least one character, which may become none; in a text without
-                characters one, of none.
+            text: the text before the edits.
+            edits: in order, without overlap, each of at least one character, which may become none; for an empty text,
+                one edit of no character.
         """
         self.original = text
         self._before: list[Span] = []
@@ -45,18 +45,18 @@ class Rewriting:
         self.text = "".join([*pieces, text[done:]])
 
     def after(self, span: Span) -> Span:
-        """Find the place afterwards of one before: what was written anew counts as a whole."""
+        """Find the place in the new text of a place in the old one; an edited place counts as a whole."""
         return _moved(span, self._before, self._after)
 
     def before(self, span: Span) -> Span:
-        """Find the place before of one afterwards, likewise."""
+        """Find the place in the old text of a place in the new one, likewise."""
         return _moved(span, self._after, self._before)
 
 
 def _moved(span: Span, ours: Sequence[Span], theirs: Sequence[Span]) -> Span:
     start, stop = span
-    first = bisect_right(ours, start, key=lambda edit: edit[1])  # the first that ends behind the start
-    last = bisect_left(ours, stop, key=lambda edit: edit[0]) - 1  # the last that begins before the stop
+    first = bisect_right(ours, start, key=lambda edit: edit[1])  # the first edit that ends after the start
+    last = bisect_left(ours, stop, key=lambda edit: edit[0]) - 1  # the last edit that begins before the stop
     if first < len(ours) and ours[first][0] <= start < stop:
         moved_start = theirs[first][0]
     else:

@@ -1,4 +1,4 @@
-"""One sentence of a caller's text, and its decode, which others may share."""
+"""One sentence of a caller's text, and its decode, which other segments may share."""
 
 import dataclasses
 import enum
@@ -11,7 +11,7 @@ from service.options import RequestOptions
 
 
 class Origin(enum.Enum):
-    """Where the result of a segment comes from."""
+    """The origin of the result of a segment."""
 
     DECODED = "the engine decoded it"
     CACHED = "it was kept from earlier"
@@ -27,16 +27,16 @@ def _ignore(_: "Segment") -> None:
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """One sentence; compared and hashed by identity. Lives on the event loop, as nothing of the engine does.
+    """One sentence; compared and hashed by identity. Lives on the event loop; the engine does not know segments.
 
     Attributes:
-        decode: what is asked of the engine, and what becomes of it; once it is submitted, perhaps that of an identical
+        decode: its work for the engine, with the result; after the submission, perhaps the decode of an identical
             segment.
-        options: what its call asks for.
-        source_tokens: of its text: of the decode's, those that are not the end of the sentence or marks of languages.
+        options: the options of its call.
+        source_tokens: number of source tokens without the end-of-sentence token and language tokens.
         on_progress: called on the event loop when it has finished, and after every token where the options want deltas;
             not after it was withdrawn.
-        origin: where its result comes from.
+        origin: origin of its result.
         submitted_s: when it was submitted, on the clock of `time.monotonic`; None: it was not. Its decode may be older.
         cancel_requested: whether it was withdrawn.
         finished: whether it has ended.
@@ -52,7 +52,7 @@ class Segment:
     finished: bool = False
 
     def leave(self, now_s: float) -> None:
-        """End it as it is, by its deadline or because it was withdrawn, while its decode may go on for others."""
+        """End the segment early, by its deadline or a withdrawal; its decode may go on for other segments."""
         self.decode = dataclasses.replace(
             self.decode,
             deadline_s=self.options.deadline_s,

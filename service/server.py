@@ -1,4 +1,4 @@
-"""The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
+"""The composition root and the life cycle of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
 import gc
@@ -41,7 +41,7 @@ from service.telemetry.hint import suggest
 from service.telemetry.metrics import Metrics
 from service.worker import Worker
 
-_ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call goes on
+_ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, after the calls have ended
 # Objects, ten times Python's number, with which collections took 2.8 % of the time under load, and up to 88 ms.
 _COLLECT_AFTER: Final = 7_000
 
@@ -52,11 +52,11 @@ def serve(settings: Settings, load: Load = load, worker: Worker | None = None) -
     """Serve until SIGTERM or SIGINT.
 
     Args:
-        load: makes a served model of a bundle, off the event loop.
-        worker: its ties to the supervisor, where it is one of several servers on the same ports.
+        load: makes a served model of a bundle, on a thread beside the event loop.
+        worker: its connection to the supervisor, where it is one of several servers on the same ports.
 
     Returns:
-        The exit code: 0 after a signal, 1 if an engine ended by itself or calls could not be accepted any more.
+        The exit code: 0 after a signal, 1 if an engine ended by itself or the server could no longer accept calls.
 
     Raises:
         BundleError: a model cannot be served, or there is none.
@@ -66,7 +66,7 @@ def serve(settings: Settings, load: Load = load, worker: Worker | None = None) -
     metrics = Metrics()
     with _tracer(settings) as tracer, logs.running(settings.log_format, metrics) as log:
         allocator.share_one_heap()
-        # What was imported stays: no collection walks through it while calls wait.
+        # Imported objects stay: so no collection visits them while calls wait.
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
@@ -100,7 +100,7 @@ class _Server:
     def __init__(
         self, settings: Settings, load: Load, worker: Worker | None, metrics: Metrics, access_log: AccessLog
     ) -> None:
-        self._signals = Signals()  # first of all: a signal while the models load must not kill
+        self._signals = Signals()  # first: a signal while the models load must not kill the process
         if worker:
             self._signals.stop_with(worker.supervisor)
         self._worker = worker
@@ -127,7 +127,7 @@ class _Server:
         self._failures = (self._registry.failed, *(port.lost for port in self._ports))
         self._folders = folders_of(settings, metrics, self._memory, glossaries, self._registry, self._health)
         self._following: list[asyncio.Task[None]] = []
-        self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly
+        self._detection: asyncio.Task[None] | None = None  # kept here: the event loop keeps only weak references
 
     async def run(self) -> int:
         async with self._metrics_page(), AsyncExitStack() as ports:
@@ -154,7 +154,7 @@ class _Server:
         return any(failure.is_set() for failure in self._failures)
 
     async def _serve(self) -> None:
-        """Take calls until a signal, or until an engine or the accepting of calls ends though nobody told it to."""
+        """Take calls until a signal, or until an engine ends by itself, or a port is lost."""
         self._registry.open()
         _log.info("serving", models=self._registry.names)
         if self._worker:
@@ -163,7 +163,7 @@ class _Server:
             suggest(self._settings)
         for following in (self._folders.follow(self._signals.reload), self._memory.follow()):
             self._following.append(asyncio.create_task(following))
-        if self._settings.http_address:  # its protocols, and the page, detect languages by themselves
+        if self._settings.http_address:  # HTTP protocols and the web page detect languages without being asked
             self._detection = asyncio.create_task(self._handlers.load_detection())
         async with self._watched():
             await first_of(self._signals.stop, *self._failures)
@@ -187,14 +187,14 @@ class _Server:
         finally:
             ending = Thread(target=server.shutdown)
             ending.start()
-            # Its thread looks twice a second whether it is to end, and whenever somebody connects.
+            # The thread of the HTTP server checks for its end twice a second, and at each connection.
             with suppress(OSError):
                 socket.create_connection((address.host, server.server_port), timeout=1).close()
             ending.join()
             server.server_close()
 
     def _add_services(self, server: Any) -> None:
-        """Answer calls of a server; UNAVAILABLE and NOT_SERVING at first."""
+        """Add all services to a gRPC server; at first the answers are UNAVAILABLE and NOT_SERVING."""
         for service in self._services:
             service.add_to(server)
         for add in plugins.load(plugins.STANDARD_SERVICES):
@@ -214,14 +214,14 @@ class _Server:
             watching.cancel()
 
     async def _announce(self) -> None:
-        """Report NOT_SERVING, and still take calls until their senders have had the time to notice."""
+        """Report NOT_SERVING, and still take calls until clients have had time to notice it."""
         self._health.leave()
         if self._settings.shutdown_delay_s and not self._failed():
             _log.info("shutting down", delay_s=self._settings.shutdown_delay_s)
             await first_of(self._signals.force, *self._failures, timeout_s=self._settings.shutdown_delay_s)
 
     async def _drain(self) -> None:
-        """Refuse new calls, finish those that run as long as the settings allow, stop the engines."""
+        """Refuse new calls, let running calls finish within the time of the settings, stop the engines."""
         timeout_s = self._settings.drain_timeout_s
         self._health.leave()
         self._registry.close()
@@ -235,12 +235,12 @@ class _Server:
             when = "told again to" if force.done() else f"{timeout_s:g} s after it had to"
             self._gate.abandon(DrainingError(f"not complete when the server stopped, {when}"))
         force.cancel()
-        # A caller that does not read takes no answer either: its call ends with the connection.
+        # The call of a caller that does not read its answer ends with the connection.
         await asyncio.wait([idle], timeout=_ANSWER_GRACE_S)
         idle.cancel()
         try:
             await asyncio.gather(*self._following)
-            await self._memory.closed()  # what is being loaded is, to be stopped with the others
+            await self._memory.closed()  # a model that is being loaded is stopped with the others
         finally:
             await self._registry.stop()
             self._health.end()

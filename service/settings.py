@@ -24,9 +24,9 @@ from service.options import MAX_BEAM_SIZE
 PREFIX = "DRAGOMAN_"
 MEGABYTE = 1_000_000
 DEFAULT_MODELS: Final = Path(__file__).resolve().parents[1] / "models"  # in the repository, and in a wheel
-NOWHERE: Final = "none"  # in place of an address
+NOWHERE: Final = "none"  # the value for no address
 MAX_DURATION_S: Final = 86_400.0  # a day; an event loop cannot wait for 1e10 s
-# The headings of `serve --help`, each by the first setting below it.
+# The headings of `serve --help`, each by the first setting under it.
 GROUPS: Final = {
     "address": "where it listens, and who may call",
     "models": "models",
@@ -35,7 +35,7 @@ GROUPS: Final = {
     "step_timeout_s": "health and shutdown",
     "log_format": "log and traces",
 }
-# Kubernetes gives every container such variables for a service that is called `dragoman`.
+# Kubernetes gives every container these variables for a service that is called `dragoman`.
 _KUBERNETES = re.compile(r"DRAGOMAN(_\w+)?_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)")
 _DURATION: Final = re.compile(r"([0-9.]+)([smh])")
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600}
@@ -61,14 +61,14 @@ def _listed(value: Any) -> Any:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
-# Texts, or one text with commas between them, as in a flag and in the environment.
+# Texts; a flag or a variable of the environment gives them as one text, separated by commas.
 Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
-# A number of seconds, or one with the unit behind it.
+# A number of seconds, or a number with its unit.
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(le=MAX_DURATION_S, allow_inf_nan=False)]
 
 
 class SettingsError(DragomanError):
-    """A setting is unknown or has an impossible value; the message is one line. Never in an answer."""
+    """A setting is unknown or has an impossible value; the message is one line. No answer has this error."""
 
     reason = "SETTINGS_INVALID"
 
@@ -393,7 +393,7 @@ class Settings(BaseSettings):
 
     @property
     def model_folders(self) -> list[Path]:
-        """The folders of `models`, once each of them is one."""
+        """The folders of `models`, after all names have been replaced by folders."""
         return list(map(Path, self.models))
 
     def host_connections(self) -> int:
@@ -423,7 +423,7 @@ def load(flags: Mapping[str, Any] | None = None, *, other_variables: Collection[
 
 
 def _refuse_unknown(environ: Mapping[str, str], other_variables: Collection[str]) -> None:
-    """Stop at a misspelt variable, which would otherwise silently mean the default."""
+    """Raise SettingsError for a misspelt variable, which would otherwise be ignored silently."""
     known = [*(PREFIX + name.upper() for name in Settings.model_fields), *other_variables]
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in known and not _KUBERNETES.fullmatch(name):
@@ -431,7 +431,7 @@ def _refuse_unknown(environ: Mapping[str, str], other_variables: Collection[str]
 
 
 def _describe(error: Any) -> str:
-    """Say in one line which setting is wrong, why, and what was given."""
+    """Describe in one line which setting is wrong, why, and which value was given."""
     name = ".".join(map(str, error["loc"]))
     setting = f"{PREFIX}{name.upper()} (--{name.replace('_', '-')})"
     return f"{setting}: {requirement(error['msg'])}; given: {error['input']!r}"

@@ -1,4 +1,4 @@
-"""Where the models of the settings lie: in the folders that they name, or where a plugin puts what they name."""
+"""The folders of the models: the folders that the settings name, or folders in which a plugin puts named models."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,12 +9,12 @@ from service.settings import Settings
 
 
 class Shelf(NamedTuple):
-    """Where the models of some names lie.
+    """The folders of the models of some names.
 
     Attributes:
         folders: bundles, and folders with bundles.
-        pivot: the language over which two of them translate together what a name asks for; "": none is needed.
-        on_demand: they are too many to be in memory all together.
+        pivot: the pivot language through which two models translate a pair that a name asks for; "": none is needed.
+        on_demand: whether there are too many models for all of them to be in memory.
     """
 
     folders: Sequence[Path]
@@ -23,21 +23,21 @@ class Shelf(NamedTuple):
 
 
 def find(settings: Settings) -> Shelf:
-    """Find the models of the settings that lie on disk; nothing is imported.
+    """Find the models of the settings on disk, without importing any.
 
     Raises:
-        DataError: a name means nothing.
+        DataError: a name is unknown.
     """
     return _shelf(settings, bring_in=False)
 
 
 def bring(settings: Settings) -> Shelf:
-    """Find the models of the settings, and import what is not there yet.
+    """Find the models of the settings, and import the models that are not there yet.
 
     Raises:
-        DragomanError: a name means nothing, or the list of Firefox's models cannot be had.
+        DragomanError: a name is unknown, or the list of Firefox's models is not available.
         OSError: the cache folder cannot be written to.
-        SystemExit: a model could not be imported; the import has said why.
+        SystemExit: a model could not be imported; the import has printed the reason.
     """
     return _shelf(settings, bring_in=True)
 

@@ -1,4 +1,4 @@
-"""Signals as the server sees them: SIGHUP asks it to reload, SIGTERM or SIGINT to stop, a second not to wait."""
+"""The signals of the server: SIGHUP means reload, SIGTERM or SIGINT means stop, a second one means do not wait."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ class Signals:
     Attributes:
         reload: SIGHUP has come; cleared by the reload.
         stop: SIGTERM or SIGINT has come.
-        force: a second one has. A SIGINT after that interrupts, from a terminal whose owner is impatient.
+        force: a second SIGTERM or SIGINT has come. A SIGINT after that interrupts the process at once.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Signals:
         loop.add_signal_handler(signal.SIGHUP, self.reload.set)
 
     def stop_with(self, pipe: int) -> None:
-        """Stop, too, once a pipe ends that is never written to."""
+        """Stop also when a pipe ends; nothing is ever written to this pipe."""
         loop = asyncio.get_running_loop()
 
         def ended() -> None:
@@ -37,7 +37,7 @@ class Signals:
         loop.add_reader(pipe, ended)
 
     def close(self) -> None:
-        """Ignore them from now on: the server has stopped, and the end of its process is not to be interrupted."""
+        """Ignore the signals from now on: the server has stopped, and no signal must interrupt the process's end."""
         loop = asyncio.get_running_loop()
         for number in (*_STOP, signal.SIGHUP):
             loop.remove_signal_handler(number)

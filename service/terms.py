@@ -1,4 +1,4 @@
-"""Terms that are to have given translations, or none, as a plugin finds them and sees them into translations."""
+"""Terms that have given translations, or stay as they are; a plugin finds them and puts them into translations."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -8,10 +8,10 @@ from dragoman.tokenizer import Tokenizer
 from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
 
-# A character that a model may have no piece for: none of Latin, punctuation, currencies, arrows or mathematics.
+# A character that a model may have no piece for: not Latin, punctuation, currencies, arrows or mathematics.
 MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-±´¶-¸º»¿-\u017f\u2000-\u206f\u20a0-\u214f\u2190-\u245f\u2500-\u25ff]")
 
-# Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
+# Finds the characters of the model's translation that characters of its source became; None where it is not known.
 Aligned = Callable[[int, int], Span | None]
 
 
@@ -24,32 +24,32 @@ class TermPlan(Protocol):
 
     @property
     def replaced(self) -> Sequence[Span]:
-        """Where in the text those stand that do not stay as they are."""
+        """The places in the text of the terms that do not stay as they are."""
 
     @property
     def reading(self) -> Rewriting:
-        """From the text to what the model reads."""
+        """The rewriting of the text to the text that the model reads."""
 
     @property
     def is_all(self) -> bool:
-        """Whether the text is nothing but one term."""
+        """Whether the whole text is one term."""
 
     @property
     def without_model(self) -> str:
-        """The text with its terms, where the model has nothing to translate."""
+        """The text with its terms, for a text in which the model has nothing to translate."""
 
     @property
     def constraints(self) -> Constraints | None:
-        """What the search is made to write; None: nothing."""
+        """The terms that the search must write; None: none."""
 
     def restore(self, translation: str, aligned: Aligned | None) -> tuple[str, tuple[str, ...], Rewriting]:
-        """Put what was kept into a translation, and terms that it lacks.
+        """Put kept words into a translation, and terms that it lacks.
 
         Args:
-            aligned: None: the model did not tell.
+            aligned: finds the characters of the translation; None: there is no alignment.
 
         Returns:
-            The translation with its terms, the names of those that it lacks, and what was changed.
+            The translation with its terms, the names of the terms that it lacks, and the rewriting.
         """
 
 
@@ -57,16 +57,16 @@ class TermPlanner(Protocol):
     """Plans the segments of a text."""
 
     def read(self, text: str) -> str:
-        """Give what the model reads of a text."""
+        """Give the text that the model reads in place of a text."""
 
     def spans(self, text: str) -> Iterable[Span]:
-        """Find the terms of a text, which belong together."""
+        """Find the terms of a text, which must not be split."""
 
     def plan(self, text: str, contents: Sequence[Span] = ()) -> TermPlan | None:
         """Plan a segment.
 
         Args:
-            contents: characters of it that are kept anyway: terms in them have no other form.
+            contents: characters of the text that are kept anyway: terms in them have no other form.
 
         Returns:
             The plan; None where the text has no term.
@@ -74,13 +74,13 @@ class TermPlanner(Protocol):
 
 
 class Terms(Protocol):
-    """What a call wants to have a given translation."""
+    """The terms of a call that have given translations."""
 
     def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:
-        """Make what plans the segments of a text.
+        """Make the planner of the segments of a text.
 
         Args:
             stand_ins: names that the model copies.
-            prefix: what the translation begins with; "" for nothing.
-            forces: whether a search may be made to write terms.
+            prefix: the first text of the translation; "" for none.
+            forces: whether a search may be forced to write terms.
         """

@@ -1,4 +1,4 @@
-"""Names of the contract, and of the protocols that it is spoken by, that all packages may know."""
+"""Names of the contract and of the protocols, which all packages may know."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -10,12 +10,12 @@ HTML: Final = "text/html"
 XML: Final = "text/xml"
 TAGGED: Final = (HTML, XML)
 
-# What came with a call: names in lower case, and values.
+# The metadata of a call: names in lower case, and values.
 Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
 
 class Protocol(StrEnum):
-    """By what a call came."""
+    """The protocol of a call."""
 
     GRPC = "grpc"
     HTTP = "http"  # the JSON of this server's own API

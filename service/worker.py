@@ -1,4 +1,4 @@
-"""What a server gets that is one of several."""
+"""The connection of a server that is one of several to its supervisor."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -8,13 +8,13 @@ from prometheus_client import CollectorRegistry
 
 
 class Worker(NamedTuple):
-    """The ties of a server to its supervisor.
+    """The connection of a server to its supervisor.
 
     Attributes:
-        showing: shows the supervisor the metrics for the time of the block.
+        showing: shows the supervisor the metrics during the block.
         supervisor: a pipe that ends with the supervisor.
         tell_serving: tells the supervisor that the server takes calls.
-        takes_a_place: whether others serve meanwhile: then no port is open before the models are loaded.
+        takes_a_place: whether other servers serve meanwhile: then no port is opened before the models are loaded.
     """
 
     showing: Callable[[CollectorRegistry], AbstractAsyncContextManager[None]]

@@ -19,7 +19,7 @@ from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.result import TextResult
 
-# Submitting or withdrawing this number of segments takes a millisecond of the event loop; then others have their turn.
+# Submitting or withdrawing this number of segments takes a millisecond; then other calls have the event loop.
 SLICE: Final = 128
 
 
@@ -29,10 +29,10 @@ class OpenText:
 
     Attributes:
         content: its document, or the error in its place.
-        leg: that it is on.
+        leg: the current leg of the text.
         unfinished: its segments that have not ended: a set in the order of the text.
         read: whether it has been read to its end.
-        before: what the leg before made of it; None: there was none.
+        before: its result of the leg before; None: there was no leg before.
     """
 
     content: Text
@@ -43,11 +43,11 @@ class OpenText:
 
 
 class Part(NamedTuple):
-    """Texts of a call that go the same way.
+    """Texts of a call that have the same legs.
 
     Attributes:
-        leg: the first of them.
-        numbers: of the texts; None: of all that come.
+        leg: the first leg.
+        numbers: numbers of the texts; None: all texts.
     """
 
     leg: Leg
@@ -57,14 +57,14 @@ class Part(NamedTuple):
 class Call:
     """The texts of one call, numbered as they come; lives on the event loop.
 
-    :meth:`add` takes all texts, which are small together, and none too large. Then the handler awaits :meth:`done`
-    once, which gives the translations, or :meth:`moved` again and again, and :meth:`results` gives those of some; all
-    in an `async with` block of the call, whose end withdraws what is unfinished. A text is finished when it has been
-    read to its end and all its segments have ended. A text on which the engine fails has that error for its result;
-    every other error of a segment ends the call.
+    :meth:`add` takes all texts, which are small in total; no text is too large. Then the handler awaits :meth:`done`
+    once for all translations; or it awaits :meth:`moved` repeatedly, and :meth:`results` for some translations. All of
+    this is in an `async with` block of the call, whose end withdraws unfinished segments. A text is finished when it
+    has been read to its end and all its segments have ended. If the engine fails on a text, that error is the result of
+    the text; every other error of a segment ends the call.
 
     Attributes:
-        count: texts that have come so far: the number of the next one.
+        count: number of texts that have come so far, and so the number of the next text.
     """
 
     def __init__(self, parts: Sequence[Part], worker: TextWorker, metrics: Metrics, record: CallStats) -> None:
@@ -92,8 +92,8 @@ class Call:
         """Take all texts of the call, and queue the segments of all or none.
 
         Raises:
-            QueueFullError: the queue has no room for them (OverloadedError: within the delay promised).
-            DeadlineUnreachableError: it would be late.
+            QueueFullError: the queue has no room for them (OverloadedError: none within the promised delay).
+            DeadlineUnreachableError: the call would miss its deadline.
             InvalidRequestError: a text is bad, and all or nothing is wanted.
             DragomanError: the model takes no segments any more.
         """
@@ -109,7 +109,7 @@ class Call:
         self._let_in(leg, texts)
 
     async def done(self) -> dict[int, Result]:
-        """Wait until all texts have been read to their ends, and all segments have ended; give what became of them.
+        """Wait until all texts have been read to their ends, and all segments have ended; give the texts' results.
 
         Raises:
             DragomanError: a segment failed; or a text did, and all or nothing is wanted.
@@ -144,7 +144,7 @@ class Call:
         return number in self._finished
 
     def delta(self, number: int) -> str:
-        """Hand out the translation of a text that is new and can no longer change; "" if there is none yet."""
+        """Hand out the new part of a translation that can no longer change; "" if there is none yet."""
         content = self._texts[number].content
         return "" if isinstance(content, DragomanError) else content.grow()
 
@@ -174,14 +174,14 @@ class Call:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Withdraw what is unfinished, slice by slice; nothing happens where nothing is."""
+        """Withdraw unfinished segments, slice by slice."""
         cancelled: asyncio.CancelledError | None = None
         while self._unfinished and (some := self._pop_unfinished()):
             for intake, segments in some.items():
                 self._withdraw(intake, segments)
             try:
                 await asyncio.sleep(0)
-            except asyncio.CancelledError as error:  # by the deadline and by the client, say: the rest goes, too
+            except asyncio.CancelledError as error:  # perhaps several times: the rest is withdrawn all the same
                 cancelled = error
         if cancelled is not None:
             raise cancelled
@@ -189,14 +189,14 @@ class Call:
     def _let_in(self, leg: Leg, texts: Mapping[int, Text]) -> None:
         documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
         text_bytes = sum([document.text_bytes for document in documents])
-        if leg.options.has_tags:  # how much of them is text has shown only now
+        if leg.options.has_tags:  # the size of the texts without tags is known only now
             leg.pipeline.intake.admission.precheck(leg.options, text_bytes)
         if leg.options.all_or_nothing and len(documents) < len(texts):
             refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
         self._take(leg, texts, text_bytes)
 
     def _take(self, leg: Leg, texts: Mapping[int, Text], text_bytes: int) -> None:
-        """Queue the segments of texts that were read to their ends: of all or none."""
+        """Queue the segments of texts that were read to their ends: all segments or none."""
         segments: list[Segment] = []
         opened: dict[int, OpenText] = {}
         for number, text in texts.items():
@@ -225,7 +225,7 @@ class Call:
             self._record.note(segment)
             first_s, since_s = segment.decode.first_token_s, segment.submitted_s
             if first_s is not None and since_s is not None:
-                self._metrics.time_to_first_token_seconds.observe(max(0.0, first_s - since_s))  # it may be shared
+                self._metrics.time_to_first_token_seconds.observe(max(0.0, first_s - since_s))  # decode may be shared
             error = segment.decode.error
             if isinstance(error, TextFailedError):
                 self._fail_text(number, error)
@@ -248,18 +248,18 @@ class Call:
         self._withdraw(text.leg.pipeline.intake, left)
 
     def _withdraw(self, intake: Intake, segments: Sequence[Segment]) -> None:
-        """Take back segments that have not ended."""
+        """Withdraw segments that have not ended."""
         if not segments:
             return
         self._unfinished -= len(segments)
-        # Counted first: once slots are seen to be free, so is the count.
+        # Counted first: the count is there before the slots are free.
         self._metrics.cancelled_segments_total.inc(len(segments))
         intake.cancel(segments)
         for segment in segments:
             self._record.note(segment)
 
     def _pop_unfinished(self) -> dict[Intake, list[Segment]]:
-        """Give segments that have not ended, a slice at most, which are of no text any more; by where they are."""
+        """Remove at most `SLICE` unfinished segments from their texts; gives them by intake."""
         unfinished = ((text, segment) for text in self._texts.values() for segment in text.unfinished)
         popped: dict[Intake, list[Segment]] = {}
         for text, segment in list(islice(unfinished, SLICE)):

@@ -1,4 +1,4 @@
-"""A call whose texts are large, or take several models: they are read as there is room."""
+"""A call whose texts are large, or need several models: the texts are read as there is room in the queue."""
 
 import asyncio
 from collections import deque
@@ -17,9 +17,9 @@ from service.telemetry.access_log import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.document import Document
 
-# Segments of one call that wait or are decoded. It bounds the memory that a call takes, and what its end costs.
+# Most segments of one call that wait or are decoded: bounds the memory of a call, and the work at its end.
 _WINDOW: Final = 1_024
-# Between two tries to get into a full queue, whatever it said.
+# Bounds of the pause between two tries to enter a full queue.
 _SHORTEST_PAUSE_S: Final = 0.01
 _LONGEST_PAUSE_S: Final = 1.0
 _NONE_REFUSED: Final[Mapping[int, DragomanError]] = MappingProxyType({})
@@ -28,8 +28,8 @@ _NONE_REFUSED: Final[Mapping[int, DragomanError]] = MappingProxyType({})
 class LargeCall(Call):
     """A call of texts of any size, in several languages, over one leg or more.
 
-    A text goes on to its next leg as soon as the one before is done with it. Until then it counts as not read to its
-    end.
+    A text goes on to its next leg as soon as the leg before is done. Before its last leg, a text counts as not read to
+    its end.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class LargeCall(Call):
 
         Args:
             parts: see :class:`Call`.
-            refused: texts that are in no part, by their numbers, and why.
+            refused: errors of the texts that are in no part, by their numbers.
         """
         super().__init__(parts, worker, metrics, record)
         self._refused = refused
@@ -57,7 +57,7 @@ class LargeCall(Call):
         self._ended = False
 
     async def add(self, contents: Sequence[str]) -> None:
-        """Take all texts; begin to queue their segments where they are not small; as :meth:`Call.add`."""
+        """Take all texts, as :meth:`Call.add`; the segments of texts that are not small are queued later."""
         self.count = len(contents)
         for leg, numbers in self._parts:
             own = {number: contents[number] for number in (range(self.count) if numbers is None else numbers)}
@@ -66,18 +66,18 @@ class LargeCall(Call):
             self._finish(number)
 
     def delta(self, number: int) -> str:
-        """As :meth:`Call.delta`: of the last leg alone."""
+        """As :meth:`Call.delta`, but of the last leg alone."""
         is_last = number not in self._refused and self._texts[number].leg.then is None
         return super().delta(number) if is_last else ""
 
     async def results(self, numbers: Iterable[int]) -> dict[int, Result]:
-        """As :meth:`Call.results`; of a text of no part, why."""
+        """As :meth:`Call.results`; for a refused text, its error."""
         asked = list(numbers)
         results = await super().results([number for number in asked if number not in self._refused])
         return {number: self._refused.get(number) or results[number] for number in asked}
 
     async def __aexit__(self, *_: object) -> None:
-        """Read no more, and withdraw what is unfinished."""
+        """Read no more, and withdraw unfinished segments."""
         self._ended = True
         for task in self._tasks:
             task.cancel()
@@ -85,7 +85,7 @@ class LargeCall(Call):
         await super().__aexit__()
 
     def _take(self, leg: Leg, texts: Mapping[int, Text], text_bytes: int) -> None:
-        """Queue the segments of texts, or begin to where they are not read yet."""
+        """Queue the segments of texts; where texts are not read yet, begin to read them and queue their segments."""
         if all(isinstance(text, DragomanError) or text.complete for text in texts.values()):
             super()._take(leg, texts, text_bytes)
             if leg.then is not None:
@@ -98,7 +98,7 @@ class LargeCall(Call):
         self._start(self._feed(leg, texts, reservation))
 
     def _expect(self, leg: Leg, texts: Mapping[int, Text]) -> None:
-        """Take texts that are let in, without any segments yet."""
+        """Take admitted texts, without any segments yet."""
         self._record.admitted = True
         self._unread += len(texts)
         for number, text in texts.items():
@@ -116,14 +116,14 @@ class LargeCall(Call):
         await self._queue(leg, complete, reservation)
         while unread:
             number, document = unread[0]
-            if isinstance(self._texts[number].content, DragomanError):  # it has failed meanwhile
+            if isinstance(self._texts[number].content, DragomanError):  # the text has failed meanwhile
                 unread.popleft()
                 self._close(number)
                 continue
             while self._unfinished >= _WINDOW:
                 await self._await_end()
             await self._queue(leg, await self._worker.read(self._options.client, unread), reservation)
-            document.settle(SLICE)  # its segments are let go as they end
+            document.settle(SLICE)  # finished segments are freed early
         if reservation is not None:
             reservation.text_bytes = 0
 
@@ -141,7 +141,7 @@ class LargeCall(Call):
         self._record.segments += len(together)
         while together:
             first = _first_of(together, leg.pipeline.intake.admission.portion_source_tokens)
-            text_bytes = sum([segment.decode.text_bytes for segment in first])  # now: shared decodes are of other texts
+            text_bytes = sum([segment.decode.text_bytes for segment in first])  # now: a segment may get a shared decode
             await self._submit(leg, first)
             del together[: len(first)]
             if reservation is not None:
@@ -151,7 +151,7 @@ class LargeCall(Call):
                 self._close(number)
 
     async def _submit(self, leg: Leg, segments: Sequence[Segment]) -> None:
-        """Queue segments as soon as there is room; those that were withdrawn meanwhile stay away.
+        """Queue segments as soon as there is room, without segments that were withdrawn meanwhile.
 
         Raises:
             DrainingError: the server is shutting down.
@@ -199,7 +199,7 @@ class LargeCall(Call):
                 self._go_on(number)
 
     def _go_on(self, number: int) -> None:
-        """Give a text that its leg is done with to the next one; it is finished where there is none, or it failed."""
+        """Give a text to its next leg; the text is finished where there is no next leg, or the text has failed."""
         text = self._texts[number]
         if text.leg.then is None:
             self._finish(number)
@@ -214,7 +214,7 @@ class LargeCall(Call):
                 self._passing = self._start(self._pass_on())
 
     async def _pass_on(self) -> None:
-        """Give texts to their next legs, one after the other: while one has no room, the others wait."""
+        """Give texts to their next legs, one after the other: while there is no room for a text, the others wait."""
         while self._between_legs:
             number = self._between_legs.popleft()
             text = self._texts[number]
@@ -240,7 +240,7 @@ class LargeCall(Call):
         self._segment_ended.set()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Do something until it is done or the call ends; its error ends the call."""
+        """Do some work until it is done or the call ends; an error of the work ends the call."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._note_done)
@@ -253,7 +253,7 @@ class LargeCall(Call):
 
 
 def _first_of(segments: Sequence[Segment], source_tokens: int) -> list[Segment]:
-    """Choose the first segments, as many as may be submitted at once: at least one."""
+    """Choose the first segments that may be submitted together: at least one."""
     part: list[Segment] = []
     for segment in segments[:SLICE]:
         source_tokens -= segment.decode.cost

@@ -1,4 +1,4 @@
-"""A model on the way of a text. A text in one language that becomes one in another over a third has two legs."""
+"""A leg is one model in the translation of a text. A translation through a pivot language has two legs."""
 
 from typing import NamedTuple
 
@@ -10,13 +10,13 @@ from service.text.text_quality import rounded
 
 
 class Leg(NamedTuple):
-    """A model, and what is asked of it.
+    """A model, and the options of the texts for it.
 
     Attributes:
-        pipeline: of the model, which the call holds.
-        model_name: its name.
-        options: of the texts on this leg.
-        then: the leg that takes the translations further; None: this is the last.
+        pipeline: pipeline of the model, which the call holds.
+        model_name: name of the model.
+        options: options of the texts on this leg.
+        then: the next leg, which reads the translations of this one; None: this leg is the last.
     """
 
     pipeline: Pipeline
@@ -53,5 +53,5 @@ def both(pivot: TextResult, result: TextResult) -> TextResult:
 
 
 def _product(pivot: float | None, estimate: float) -> float:
-    """Estimate what both models made: of a text that the first had no words of, what the second says."""
+    """Multiply the estimates of both legs; where the first leg had no segment, give the second estimate."""
     return estimate if pivot is None else rounded(pivot * estimate)

@@ -1,4 +1,4 @@
-"""The limits of texts, beams, draws and prefixes, and the error of what is beyond them; knows no wire."""
+"""The limits of texts, beams, sampling and prefixes, and the errors of values beyond them; knows no protocol."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_TEMPERATURE, 
 from service.settings import Settings
 from service.text.translator import Translator
 
-# A sentence or two: it is encoded before the request is let in.
+# One or two sentences: a prefix is encoded before its request is admitted.
 MAX_TARGET_PREFIX_BYTES: Final = 4_096
 
 
@@ -17,7 +17,7 @@ def bad_texts(contents: Iterable[tuple[int, str]], settings: Settings) -> dict[i
     """Find the texts that are too large.
 
     Args:
-        contents: texts of one call, each behind its number.
+        contents: the texts of one call, each after its number.
 
     Returns:
         The error of each bad text, by its number.
@@ -34,13 +34,13 @@ def bad_texts(contents: Iterable[tuple[int, str]], settings: Settings) -> dict[i
 def bad_beam(
     beam_size: int, length_penalty: float, alternatives: int, slots: int, prefix: str = "", *, sampled: bool = False
 ) -> Iterator[FieldViolation]:
-    """Find what is wrong with a beam.
+    """Find the errors in the options of a beam search.
 
     Args:
-        beam_size: that is asked for; 0: none is.
-        slots: of the model, each of which holds a hypothesis.
-        prefix: in front of the names of the fields.
-        sampled: whether tokens are drawn.
+        beam_size: the requested beam size; 0: none.
+        slots: slots of the model, each of which holds a hypothesis.
+        prefix: prefix of the names of the fields.
+        sampled: whether tokens are sampled.
     """
     limit = 1 if sampled else min(MAX_BEAM_SIZE, slots)
     why = f" with {prefix}sampling" if sampled else ", the number of slots" if slots < MAX_BEAM_SIZE else ""
@@ -59,10 +59,10 @@ def bad_beam(
 
 
 def bad_sampling(sampling: Sampling, prefix: str = "") -> Iterator[FieldViolation]:
-    """Find what is wrong with how tokens are to be drawn.
+    """Find the errors in the options of sampling.
 
     Args:
-        prefix: in front of the names of the fields.
+        prefix: prefix of the names of the fields.
     """
     temperature, top_p = sampling.temperature, sampling.top_p
     if not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
@@ -76,17 +76,17 @@ def bad_sampling(sampling: Sampling, prefix: str = "") -> Iterator[FieldViolatio
 
 
 def _exactly(number: float) -> str:
-    """Write a number so that it is no other one: what is hardly too large does not look as if it were not."""
+    """Write a number exactly: a number just above a limit must not look like the limit."""
     return repr(number).removesuffix(".0")
 
 
 def bad_prefix(
     target_prefix: str, translator: Translator, limit_tokens: int, prefix: str = ""
 ) -> Iterator[FieldViolation]:
-    """Find what is wrong with what translations are to begin with.
+    """Find the errors in the prefix of translations.
 
     Args:
-        prefix: in front of the name of the field.
+        prefix: prefix of the name of the field.
     """
     field = f"{prefix}target_prefix"
     if not target_prefix:
@@ -107,8 +107,8 @@ def refuse_any(errors: Sequence[DragomanError]) -> None:
     """Refuse a call as a whole where some of its texts are bad.
 
     Raises:
-        InvalidRequestError: names all bad texts.
-        DragomanError: the first error that is another.
+        InvalidRequestError: the error names all bad texts.
+        DragomanError: the first error of another kind.
     """
     for error in errors:
         if not error.violations:
@@ -120,7 +120,7 @@ def raise_if_any(violations: Sequence[FieldViolation]) -> None:
     """Refuse a request where at least one field is bad.
 
     Raises:
-        InvalidRequestError: names all of them.
+        InvalidRequestError: the error names all bad fields.
     """
     if violations:
         raise invalid(violations)

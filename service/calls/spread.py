@@ -1,4 +1,4 @@
-"""The texts of a call by their languages, once these are detected; knows no wire."""
+"""The texts of a call by their languages, once these are detected; knows no protocol."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,9 +12,9 @@ class Spread(NamedTuple):
     """The texts of a call by their languages.
 
     Attributes:
-        detected: the language of each text; None for one that says nothing.
-        texts: the numbers of those that can be translated, by the language from which they are to be.
-        refused: the others, and why.
+        detected: the language of each text; None where it could not be detected.
+        texts: numbers of the texts that can be translated, by source language.
+        refused: errors of the other texts, by their numbers.
     """
 
     detected: Sequence[Guess | None]
@@ -31,18 +31,18 @@ def spread(
     *,
     all_or_nothing: bool = False,
 ) -> Spread:
-    """Say from which languages texts are to be translated: one that says nothing, from that of most others.
+    """Choose the source language of each text: a text without a detected language gets that of most others.
 
     Args:
-        detected: the language of each text; None for one that says nothing.
-        sources: the languages from which they can be translated, at least one.
-        target: the language that is wanted; "": that of the model.
-        model: that is asked for; "": any.
-        bad: texts that cannot be translated from any, by their numbers.
-        all_or_nothing: whether a language that is none of `sources` is an error of all.
+        detected: the language of each text; None where it could not be detected.
+        sources: the languages from which texts can be translated, at least one.
+        target: the wanted target language; "": the target language of the model.
+        model: the requested model; "": any.
+        bad: errors of the texts that cannot be translated from any language, by their numbers.
+        all_or_nothing: whether a language that is not in `sources` is an error of the whole call.
 
     Raises:
-        UnknownLanguagePairError: that is so, and there is one; names all such texts.
+        UnknownLanguagePairError: a language is an error of the whole call; the error names all texts like that.
     """
     default = most_frequent((guess for guess in detected if guess and guess.language in sources), sources[0])
     texts: dict[str, list[int]] = {}
@@ -60,7 +60,7 @@ def spread(
 
 
 def _unserved(number: int, guess: Guess, sources: Sequence[str], target: str, model: str) -> UnknownLanguagePairError:
-    """Make the error of a text in a language that no model translates as it is asked."""
+    """Make the error of a text in a language that no model translates as requested."""
     description = (
         f"is in {guess.language!r}, as detected (confidence {guess.confidence:.2f}); there is translation"
         f"{f' by model {model}' if model else ''}{f' into {target!r}' if target else ''} from {several(sources)}"
@@ -73,7 +73,7 @@ def _unserved(number: int, guess: Guess, sources: Sequence[str], target: str, mo
 
 
 def _all(errors: Sequence[UnknownLanguagePairError]) -> UnknownLanguagePairError:
-    """Make the error of a call of those of its texts, at least one."""
+    """Make the error of a call from the errors of its texts, at least one."""
     first = errors[0]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     violations = [violation for error in errors for violation in error.violations]

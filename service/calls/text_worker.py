@@ -1,4 +1,4 @@
-"""Work on the texts of calls, in and out: each by itself, so that a bad one does not hurt the others."""
+"""Work on the texts of calls, before and after decoding: each text alone, so that a bad text does not affect others."""
 
 import asyncio
 from collections import deque
@@ -19,32 +19,32 @@ from service.text.document import Document
 from service.text.result import TextResult
 from service.text.translator import Translator
 
-# Texts with more characters in all are read portion by portion, in turns: these take some milliseconds.
+# Texts with more characters in total are read portion by portion, in turns; this number takes some milliseconds.
 SMALL: Final = 512
-# Texts with more characters are read on a thread: a single part of one may take long.
+# A text with more characters is read on a thread: a single part of the text may take long.
 _LARGE: Final = 8_192
-# What it takes to detect the language of a text besides that of each of its characters, in such.
+# Fixed cost of detecting the language of a text, in addition to its characters, in characters.
 _DETECTION: Final = 128
 _PORTION: Final = 64  # parts that are read in one turn; a text of one sentence has two
 HEAVY: Final = 128  # segments and tags that are put together in one turn, see `Document.weight`
 
 _T = TypeVar("_T")
 
-# One text of a call: on its way, or the error that stands in place of its translation.
+# One text of a call: its document, or the error in place of its translation.
 Text = Document | DragomanError
 Result = TextResult | DragomanError
-# Told the number of a text and the segment of it that has a new token or is finished.
+# Called with the number of a text, and with its segment that has a new token or is finished.
 Progress = Callable[[int, Segment], None]
 
 
 class Read(NamedTuple):
-    """What was read of one text.
+    """The result of reading a portion of one text.
 
     Attributes:
-        number: of the text.
-        segments: that were found.
-        last: whether there are no more.
-        error: in place of all that, why the text cannot be read.
+        number: number of the text.
+        segments: the segments that were found.
+        last: whether there are no more segments.
+        error: why the text cannot be read; None: it can.
     """
 
     number: int
@@ -54,7 +54,7 @@ class Read(NamedTuple):
 
 
 class TextWorker:
-    """Splits texts and puts translations together: what is small at once, all else slice by slice, in turns."""
+    """Splits texts and puts translations together: small texts at once, all others slice by slice, in turns."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -69,7 +69,7 @@ class TextWorker:
     async def open(
         self, translator: Translator, options: RequestOptions, contents: Mapping[int, str], progress: Progress
     ) -> dict[int, Text]:
-        """Make documents of texts: complete ones where the texts are small, else such as :meth:`read` reads.
+        """Make documents of texts: small texts are read at once, all others have to be read by :meth:`read`.
 
         Args:
             contents: the texts, by their numbers within the call.
@@ -90,17 +90,17 @@ class TextWorker:
         return texts
 
     async def load_detector(self) -> None:
-        """Read what languages are detected with; nothing happens where it has been read."""
+        """Load the data of the language detector; does nothing where they have been loaded."""
         if not self._detector.is_loaded:
-            await asyncio.to_thread(self._detector.load)  # not on the thread that others wait for
+            await asyncio.to_thread(self._detector.load)  # not on the thread that other calls need
 
     async def languages(
         self, client: str, contents: Sequence[str], tongues: Tongues, *, html: bool
     ) -> list[list[Guess]]:
-        """Say in which languages texts may be, each by itself.
+        """Estimate which languages texts may be in, each text alone.
 
         Returns:
-            What `Detector.rank` says of each.
+            The result of `Detector.rank` for each text.
         """
 
         def ranked(group: Iterable[tuple[int, str]]) -> list[list[Guess]]:
@@ -119,10 +119,10 @@ class TextWorker:
     async def agreed_languages(
         self, client: str, contents: Sequence[str], tongues: Tongues, *, html: bool
     ) -> list[Guess | None]:
-        """Say in which language each of the texts of a call is, taken together; arguments as :meth:`languages`.
+        """Choose the language of each text of a call, by all texts together; arguments as :meth:`languages`.
 
         Returns:
-            What `detection.agree` says of them.
+            The result of `detection.agree`.
         """
         rankings = await self.languages(client, contents, tongues, html=html)
         work = partial(agree, rankings, list(map(len, contents)))
@@ -135,10 +135,10 @@ class TextWorker:
         """Read the next portion of texts, when it is the client's turn.
 
         Args:
-            texts: with their numbers; those that have been read to their end are removed.
+            texts: texts with their numbers; a text that has been read to its end is removed.
 
         Returns:
-            What was read, in the order of the texts.
+            The results of reading, in the order of the texts.
         """
         portion: list[Read] = []
         async with self._turns.turn(client):
@@ -149,7 +149,7 @@ class TextWorker:
                 if document.characters <= _LARGE:
                     found = read()
                 elif portion:
-                    break  # for the thread, in the next turn
+                    break  # this text is for the thread, in the next turn
                 else:
                     found = await self._on_thread(read)
                 if isinstance(found, DragomanError):
@@ -167,7 +167,7 @@ class TextWorker:
         """Put the translations of finished texts together, in turns where there are many.
 
         Returns:
-            The translation of each, or its error, in the order of the texts.
+            The translation of each text, or its error, in the order of the texts.
         """
         results: dict[int, Result] = {}
         group: dict[int, Text] = {}
@@ -194,7 +194,7 @@ def _opened(
     progress: Progress,
     bad: Mapping[int, DragomanError],
 ) -> dict[int, Text]:
-    """Make a document of each text but the bad ones, which have their errors."""
+    """Make a document of each text; a bad text gets its error instead."""
     texts: dict[int, Text] = {}
     for number, text in numbered:
         work = partial(make, text, options, partial(progress, number), f"contents[{number}]")

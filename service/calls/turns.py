@@ -1,8 +1,8 @@
-"""Whose slice of work is next: client after client, so that one with much to do does not keep the others waiting.
+"""The order of the slices of work: clients take turns, so that a client with much work does not delay the others.
 
-Splitting texts and answering for them takes the interpreter, of which there is one, whether on the event loop or on a
-thread. So of all that is not small, one slice is done at a time, and the clients who have any take turns. Small calls
-take no turn at all: between two slices, the event loop does all that is due.
+Splitting texts and making answers needs the Python interpreter, which runs one thread at a time, the event loop or
+another. So one slice of all larger work is done at a time, and the clients with such work take turns. Small calls take
+no turns: between two slices, the event loop does all of its other work.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 
 class Turns:
-    """Gives one turn at a time, round robin by client and in order of arrival within one; lives on the event loop."""
+    """Gives one turn at a time, round robin by client, and in order of arrival for each; lives on the event loop."""
 
     def __init__(self) -> None:
         self._taken = False
@@ -26,7 +26,7 @@ class Turns:
         self._taken = True
         try:
             yield
-            await asyncio.sleep(0)  # for all that takes no turns
+            await asyncio.sleep(0)  # for work that takes no turns
         finally:
             self._pass_on(client)
 
@@ -36,12 +36,12 @@ class Turns:
         try:
             await given
         except asyncio.CancelledError:
-            if given.done() and not given.cancelled():  # it was given in the very moment
+            if given.done() and not given.cancelled():  # the turn was given in the same moment
                 self._pass_on(client)
             raise
 
     def _pass_on(self, client: str) -> None:
-        """Give the turn of a client to the first who still waits for one; this client is the last again."""
+        """Give the turn of a client to the first client that still waits; this client becomes the last one."""
         if client in self._waiting:
             self._waiting.move_to_end(client)
         self._taken = False

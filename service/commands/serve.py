@@ -1,4 +1,4 @@
-"""The command `dragoman serve`: its flags, and the settings that they give."""
+"""The command `dragoman serve`: its flags, and the settings from these flags."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
 from service.shelf import Shelf
 from service.telemetry.metrics import KV_CACHE_FORMULA
 
-_KEEP_ALIVE_S: Final = 300.0  # of models that are too many to be in memory together, where no setting says it
+_KEEP_ALIVE_S: Final = 300.0  # without a setting, for more models than memory has room for
 _DESCRIPTORS: Final = 64  # a server alone holds some 20; each connection needs one more
 
 
@@ -77,7 +77,7 @@ def _with(settings: Settings, found: Shelf) -> Settings:
     """Give the settings with the folders of the models in place of their names.
 
     Raises:
-        SettingsError: the models translate over another language than the settings say.
+        SettingsError: the models translate through another language than the settings say.
     """
     if settings.pivot_language not in ("", found.pivot or settings.pivot_language):
         raise SettingsError(
@@ -94,10 +94,10 @@ def _with(settings: Settings, found: Shelf) -> Settings:
 
 
 def _check_models(folders: Sequence[Path]) -> None:
-    """Refuse to start, before a port is open, where no server could; the printed settings say so, too.
+    """Refuse a start that cannot succeed, before a port is open; also after the settings were printed.
 
     Raises:
-        BundleError: there is no model in a folder, one says nothing of itself, or two have one name.
+        BundleError: there is no model in a folder, a model has no manifest, or two models have one name.
     """
     found: dict[Path, Manifest] = {}
     for folder in folders:
@@ -119,7 +119,7 @@ def _check_descriptors() -> None:
 
 
 def _allow_descriptors(settings: Settings) -> None:
-    """Raise the limit of file descriptors to what all connections need, as far as the system lets a process do so."""
+    """Raise the limit of file descriptors to the need of all connections, as far as the system allows."""
     ports = 2 if settings.http_address else 1
     needed = _DESCRIPTORS + ports * settings.max_connections
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -130,7 +130,7 @@ def _allow_descriptors(settings: Settings) -> None:
 
 
 def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
-    """Add the flag of a setting, whose value is checked later, with that of its variable."""
+    """Add the flag of a setting; its value is checked later, as is the value of the environment variable."""
     flag, default = f"--{name.replace('_', '-')}", "none" if field.default in ("", ()) else field.default
     default = ", ".join(default) if isinstance(default, tuple) else default
     text = f"{field.description} (default {default}; {PREFIX}{name.upper()})".replace("%", "%%")
@@ -143,7 +143,7 @@ def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) ->
 
 
 def _kv_cache(settings: Settings) -> dict[str, Any]:
-    """Compute how much memory the slots of each model will take, or say why it cannot be served."""
+    """Compute the memory of the slots of each model, or the reason why the model cannot be served."""
 
     def describe(path: Path) -> tuple[str, dict[str, Any]]:
         manifest = Manifest.read(path)
@@ -153,7 +153,7 @@ def _kv_cache(settings: Settings) -> dict[str, Any]:
 
 
 def _model_memory(settings: Settings) -> dict[str, Any]:
-    """Estimate how much memory each model takes in all, or say why it cannot be served."""
+    """Estimate the total memory of each model, or give the reason why the model cannot be served."""
 
     def describe(path: Path) -> tuple[str, dict[str, Any]]:
         bundle = Bundle.listed(path)

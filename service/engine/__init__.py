@@ -1,5 +1,5 @@
-"""Threads that each drive a batch of slots, a token of every slot a step.
+"""Engine threads: each drives a batch of slots, and decodes one token of every active slot in a step.
 
-What is decoded next, and with what, is decided in plain Python: the scheduler and what it needs know no threads, no
-sessions and no queue.
+The scheduler decides in plain Python what is decoded next: the scheduler and the modules that it imports know no
+threads, no sessions and no queue.
 """

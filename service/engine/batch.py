@@ -16,13 +16,13 @@ from service.queue.mailbox import Mailbox
 from service.runtime.interfaces import Memory
 from service.telemetry.metrics import ModelMetrics
 
-# Segments that one thread decodes before the next is given any: a step of 8 rows costs hardly more than of one,
-# and the core that is left serves the event loop.
+# Segments that one thread decodes before the next thread gets any: a step of 8 rows costs hardly more than a step of
+# one, and the free core serves the event loop.
 HANDFUL: Final = 8
 
 
 class DecodeBatch:
-    """The segments that one thread has taken: those in the slots of its runner, and those that are ready for one."""
+    """The segments that one thread has taken: some are in the slots of its runner, others are ready for a slot."""
 
     def __init__(
         self, manifest: Manifest, runner: Runner, cache: EncoderMemoryCache, mailbox: Mailbox, metrics: ModelMetrics
@@ -30,8 +30,8 @@ class DecodeBatch:
         """Make a batch without segments.
 
         Args:
-            runner: of this batch alone.
-            mailbox: where segments come from.
+            runner: used by this batch alone.
+            mailbox: source of the segments.
         """
         self.runner = runner
         self._memories = CachingEncoder(runner.encode, cache, metrics, manifest.unknown_id)
@@ -41,18 +41,18 @@ class DecodeBatch:
         self._run_size = runner.run_size
         self._scheduler = runner.scheduler
         self._arrivals: list[Decode] = []  # taken, and perhaps not yet encoded
-        self._memory_of: dict[Decode, Memory] = {}  # what the encoder made of each that is not yet in a slot
-        self._ready = FairQueue()  # those of them for which no slot was free
-        self._strangers = 0  # taken out of turn since the last that were taken in turn
-        self._began_s: float | None = None  # when the current step did
-        self._shown = 0  # active slots, as the metrics have them
+        self._memory_of: dict[Decode, Memory] = {}  # memories of segments that are not yet in a slot
+        self._ready = FairQueue()  # encoded segments for which no slot was free
+        self._strangers = 0  # segments taken out of turn since the last ones were taken in turn
+        self._began_s: float | None = None  # when the current step began
+        self._shown = 0  # active slots, as the metrics show them
         metrics.slots.inc(runner.slots)
         metrics.kv_cache_bytes.inc(runner.table.cache_bytes)
 
     def step(self, *, wait: bool) -> bool:
         """Admit, decode one token of every active slot, deliver. Nothing is visible before the commit.
 
-        A segment that makes a run fail ends with an InternalError; the others do not notice.
+        A segment that makes a run fail ends with an InternalError; the other segments are not affected.
 
         Args:
             wait: block while there is nothing to do.
@@ -61,7 +61,7 @@ class DecodeBatch:
             False once the mailbox was stopped.
 
         Raises:
-            Exception: runs fail whatever the segment: the engine is broken.
+            Exception: runs fail with every segment: the engine is broken.
         """
         arrivals = self._take(wait=wait and not (self._scheduler.active or self._memory_of))
         if arrivals is None:
@@ -84,7 +84,7 @@ class DecodeBatch:
 
     @property
     def step_age_s(self) -> float:
-        """Seconds since the current step began, 0 between two; for any thread."""
+        """Seconds since the current step began, 0 between two steps; for any thread."""
         began_s = self._began_s  # once: the step may end meanwhile
         return 0.0 if began_s is None else time.monotonic() - began_s
 
@@ -94,7 +94,7 @@ class DecodeBatch:
         return len(self._scheduler.active)
 
     def forget_metrics(self) -> None:
-        """Take its slots out of the metrics; it runs no more."""
+        """Remove the slots of this batch from the metrics; there is no step after it."""
         self._metrics.slots.dec(self.runner.slots)
         self._metrics.kv_cache_bytes.dec(self.runner.table.cache_bytes)
 
@@ -112,10 +112,10 @@ class DecodeBatch:
         self._mailbox.deliver(failed)
 
     def _take(self, *, wait: bool) -> list[Decode] | None:
-        """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that.
+        """Take segments for the free slots, and some more, since a larger run of the encoder is cheaper.
 
-        Segments that were taken while one client waited delay no new client: of those that come meanwhile, one each is
-        taken at once. These are at most the `ahead` of a run, so that everybody's turns in the mailbox go on soon.
+        Segments that were taken while only one client waited do not delay new clients: one segment of each new client
+        is taken at once. There are at most `ahead` of these, so that the normal turns in the mailbox continue soon.
         """
         free, room, size = self._scheduler.free - self._ready.slots, 0, self._run_size
         if free > 0:
@@ -131,7 +131,7 @@ class DecodeBatch:
         return taken
 
     def _encode(self, arrivals: list[Decode], now_s: float) -> None:
-        """Get the memories of arrivals, but for those that were cancelled or are late."""
+        """Get the encoder memories of arrivals; cancelled and late arrivals are ended instead."""
         self._arrivals = arrivals
         if ended := end_early(arrivals, now_s):
             self._mailbox.deliver(ended)
@@ -177,7 +177,7 @@ class DecodeBatch:
         rows = len(self._scheduler.active)
         start_s = time.monotonic()
         step = self.runner.step()
-        # Counted first: an answer is in the metrics when its caller has it.
+        # Counted first: the metrics include an answer before its caller gets it.
         self._metrics.decode_step_duration_seconds.observe(step.now_s - start_s)
         self._metrics.decode_batch_slots.observe(rows)
         self._metrics.target_tokens_total.inc(step.target_tokens)
@@ -187,7 +187,7 @@ class DecodeBatch:
             self._publish(step.progressed, step.edits)
 
     def _publish(self, progressed: Sequence[Decode], edits: Sequence[Edit]) -> None:
-        """Change the slots, and tell about segments, whatever becomes of the slots."""
+        """Apply the edits to the slots, and deliver the segments even if an edit fails."""
         try:
             self.runner.apply(edits)
         finally:

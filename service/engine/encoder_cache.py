@@ -1,4 +1,4 @@
-"""The encoder with a memory: what it made of a source is kept across requests, and not made again."""
+"""The encoder with a cache: the memory of a source is kept across requests, and not computed again."""
 
 import threading
 import time
@@ -13,16 +13,16 @@ from service.lru import LruStore
 from service.runtime.interfaces import Memory
 from service.telemetry.metrics import ModelMetrics
 
-# What an entry takes besides its numbers and its key's: objects, and their place in the store. Measured: 420.
+# Bytes of an entry besides its numbers and its key: objects, and their place in the store. Measured: 420.
 _ENTRY_BYTES: Final = 512
 
 
 class EncoderMemory(NamedTuple):
-    """What the encoder made of one source.
+    """The encoder memory of one source.
 
     Attributes:
-        values: [source tokens, decoder_layers * 2 * heads * head_dim], where the encoder's device has it.
-        encode_s: seconds that it took; of a run over several sources the share by source tokens.
+        values: [source tokens, decoder_layers * 2 * heads * head_dim], in the memory of the encoder's device.
+        encode_s: seconds that the encoder took; in a run over several sources, the share by source tokens.
     """
 
     values: Memory
@@ -32,15 +32,15 @@ class EncoderMemory(NamedTuple):
 class EncoderMemoryCache:
     """Encoder memories of one bundle, by the ids of their sources; shared by all threads of its engine.
 
-    Found by content: the key is the ids themselves, and a cache belongs to one bundle, whose hashes were checked.
-    Bounded in bytes, the least recently used forgotten first.
+    The key is the ids themselves, and a cache belongs to one bundle, whose hashes were checked. The cache is bounded in
+    bytes; the least recently used memory is forgotten first.
     """
 
     def __init__(self, limit_bytes: int, metrics: ModelMetrics) -> None:
         """Make an empty cache.
 
         Args:
-            limit_bytes: what it may hold, keys and books counted; 0: nothing is looked up or kept.
+            limit_bytes: limit of its memory, keys and overhead included; 0: nothing is looked up or kept.
         """
         self._store: LruStore[bytes, EncoderMemory] = LruStore(limit_bytes, metrics.encoder_memory_cache_bytes.inc)
         self._lock = threading.Lock()
@@ -58,12 +58,12 @@ class EncoderMemoryCache:
         return array("i", source_ids).tobytes()
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, EncoderMemory]:
-        """Find those that are known."""
+        """Find the memories that the cache has."""
         with self._lock:
             return {key: memory for key in keys if (memory := self._store.get(key)) is not None}
 
     def keep(self, memories: Mapping[bytes, EncoderMemory]) -> None:
-        """Remember these, each as a copy: a view of one row would keep its whole batch in memory."""
+        """Keep a copy of each memory: a view of one row would keep its whole micro-batch in memory."""
         copies = {key: memory._replace(values=_frozen_copy(memory.values)) for key, memory in memories.items()}
         evictions = 0
         with self._lock:
@@ -78,7 +78,7 @@ class EncoderMemoryCache:
 
 
 class CachingEncoder:
-    """The encoder and what it remembers, as one decode batch uses them."""
+    """The encoder and its cache, as one decode batch uses them."""
 
     def __init__(
         self, encode: Encode, cache: EncoderMemoryCache, metrics: ModelMetrics, unknown_id: int | None = None
@@ -86,9 +86,9 @@ class CachingEncoder:
         """Put a cache before an encoder.
 
         Args:
-            encode: makes what is not known; gives None for a source on which it fails.
-            cache: of the same bundle.
-            unknown_id: of a piece that the model has no token for; None: nobody counts them.
+            encode: computes missing memories; gives None for a source on which it fails.
+            cache: cache of the same bundle.
+            unknown_id: id of every piece that the model has no token for; None: such pieces are not counted.
         """
         self._encode = encode
         self._cache = cache
@@ -96,7 +96,7 @@ class CachingEncoder:
         self._unknown_id = unknown_id
 
     def recall(self, sources: Sequence[Sequence[int]]) -> list[Memory | None]:
-        """Look sources up, none empty; None for each that is not known."""
+        """Look up the memories of sources, none empty; None for each source that the cache does not have."""
         if not self._cache.in_use:
             return [None] * len(sources)
         keys = [self._cache.key(source) for source in sources]
@@ -106,15 +106,15 @@ class CachingEncoder:
         return [found[key].values if key in found else None for key in keys]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory | None]:
-        """Run the encoder over sources that are not known, equal ones once, and keep what it makes.
+        """Run the encoder over sources that the cache does not have, equal ones once, and keep the memories.
 
         Args:
             sources: ids of each source, none empty.
 
         Returns:
             The memory of each source, [its length, decoder_layers * 2 * heads * head_dim], not to be written to; None
-            where the encoder fails on it. Bit for bit the same whether found or made, since a source's memory does not
-            depend on its neighbours.
+            where the encoder fails on it. A cached memory is the same as a computed one, bit for bit, since a source's
+            memory does not depend on the other sources of its run.
         """
         if not self._cache.in_use:
             return [None if memory is None else memory.values for memory in self._run(sources)]
@@ -151,6 +151,6 @@ class CachingEncoder:
 
 def _frozen_copy(values: Memory) -> Memory:
     copy = values.copy()
-    if isinstance(copy, np.ndarray):  # a device's memory nobody can write to by mistake
+    if isinstance(copy, np.ndarray):  # device memory cannot be written to by mistake
         copy.flags.writeable = False
     return copy

@@ -1,4 +1,4 @@
-"""The engine of one bundle: its graphs, its threads, and what becomes of them."""
+"""The engine of one bundle: its graphs and threads, their start and their end."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 class Engine:
     """Threads that each drive a decode batch of their own, over one pair of sessions.
 
-    A thread that ends ends the engine: all waiting callers get an InternalError, and `ended` says why.
+    Once one thread ends, the engine ends: all waiting callers get an InternalError, and `ended` has the reason.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class Engine:
         """Load the graphs and reserve the slots.
 
         Args:
-            mailbox: where segments come from; of this engine alone.
+            mailbox: source of the segments; used by this engine alone.
             device: cpu or cuda.
             threads: decoding threads; 0: one per core, or one on a GPU.
             slots: segments that one thread decodes at a time.
-            encoder_cache_bytes: of encoder memories that are kept for sources that come again.
-            patience_s: how long `stop` waits for a thread, before it leaves it behind in its step; None: for ever.
+            encoder_cache_bytes: limit of the encoder memories that are kept for repeated sources.
+            patience_s: how long `stop` waits for a thread before it leaves the thread in its step; None: for ever.
             run_threads: as for `service.runtime.sessions.open_session`.
             shortlist: as for `service.engine.graphs.open_graphs`.
-            graphs: of the bundle, where they are open already; closed with the engine.
+            graphs: graphs of the bundle, where they are open already; closed with the engine.
 
         Raises:
             BundleError: a graph cannot be loaded on the device, or there is no memory for the slots.
@@ -73,10 +73,10 @@ class Engine:
         self._given_back = False
 
     def on_each_thread(self, work: Callable[[Runner], _T]) -> list[_T]:
-        """Have each thread do something with its runner before `start`, all at a time; gives what they return.
+        """Have each thread call `work` with its runner before `start`, all at the same time; gives the results.
 
         Raises:
-            Exception: what the work raises, once all have ended.
+            Exception: an error of the work, once all threads have done it.
         """
         return self._workers.on_each_thread([partial(work, batch.runner) for batch in self.batches])
 
@@ -85,11 +85,11 @@ class Engine:
         self._workers.start()
 
     def step_age_s(self) -> float:
-        """Measure the seconds since the oldest step that runs began; 0 where none runs."""
+        """Measure the age of the oldest running step, in seconds; 0 where none runs."""
         return max(batch.step_age_s for batch in self.batches)
 
     def stop(self) -> None:
-        """End the threads after their current step, and give back the slots and the cache; what is unfinished fails."""
+        """End the threads after their current step, and free the slots and the cache; unfinished segments fail."""
         self._mailbox.stop()
         ended = self._workers.join(self._patience_s)
         if not self._given_back:
@@ -97,7 +97,7 @@ class Engine:
             self._cache.clear()
             for batch in self.batches:
                 batch.forget_metrics()
-            if ended:  # a thread that was left behind needs them
+            if ended:  # a thread that has not ended still needs the graphs
                 self._close()
 
     def _close(self) -> None:
@@ -111,7 +111,7 @@ class Engine:
             while batch.step(wait=True):
                 pass
         finally:
-            # One thread's end is that of all: every waiter is answered before `ended` tells.
+            # The end of one thread ends the engine: every waiting caller gets its error before `ended` is set.
             failure = InternalError("the engine has stopped")
             self._mailbox.stop()
             self._mailbox.fail(failure)

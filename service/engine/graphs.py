@@ -1,4 +1,4 @@
-"""The graphs of a bundle on a device, and the runners of as many threads as are to drive them."""
+"""The graphs of a bundle on a device, and a runner for each thread that drives them."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,9 +31,9 @@ def open_graphs(
 
     Args:
         device: cpu or cuda.
-        run_threads: as for `service.runtime.sessions.open_session`; of a CPU.
+        run_threads: as for `service.runtime.sessions.open_session`; on a CPU.
         packed: likewise.
-        shortlist: choose from each segment's candidates alone where the bundle has a shortlist; likewise.
+        shortlist: choose only from the candidates of each segment, where the bundle has a shortlist; on a CPU.
 
     Raises:
         BundleError: a graph cannot be loaded on the device.
@@ -61,9 +61,9 @@ def open_runners(
     """Reserve the slots of each thread.
 
     Args:
-        threads: how many; 0: one per core, or one on a GPU.
-        slots: of each thread.
-        on_failure: told of each run that fails.
+        threads: number of threads; 0: one per core, or one on a GPU.
+        slots: number of slots of each thread.
+        on_failure: called for each run that fails.
 
     Raises:
         BundleError: there is no memory for the slots.

@@ -1,4 +1,4 @@
-"""A run over many that fails, run again in halves until each one that makes it fail stands alone."""
+"""Repeats a failed run over several items in halves, until each item that makes the run fail is alone."""
 
 from collections.abc import Callable
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 def run_isolated(
     run: Callable[[int, int], None], start: int, stop: int, note: Callable[[Exception], None]
 ) -> list[int]:
-    """Run over all of [start, stop), which holds at least one; where a run fails, over its halves.
+    """Run over the items [start, stop), at least one; where a run fails, run over its halves.
 
     Args:
-        run: does the work of [start, stop); may be called again for a part of what failed.
-        note: told of every failure, of those too that do not come again.
+        run: does the work of [start, stop); may be called again for a part of a failed run.
+        note: called with every error, also with an error that does not occur again.
 
     Returns:
-        Those that fail alone, in order.
+        The items that fail alone, in order.
     """
     try:
         run(start, stop)
@@ -25,7 +25,7 @@ def run_isolated(
 def run_halves(
     error: Exception, run: Callable[[int, int], None], start: int, stop: int, note: Callable[[Exception], None]
 ) -> list[int]:
-    """Go on as `run_isolated` does where the run over [start, stop) has failed with an error."""
+    """Do the rest of `run_isolated` after the run over [start, stop) has failed with an error."""
     note(error)
     if stop - start == 1:
         return [start]

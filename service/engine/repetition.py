@@ -1,4 +1,4 @@
-"""When a translation repeats itself: functions of a segment's own ids."""
+"""Detection of translations that repeat themselves, from the ids of one segment alone."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,7 +7,7 @@ from service.decode import Decode
 
 # A cycle is at most this number of tokens long ...
 LONGEST_PERIOD: Final = 8
-# ... and goes round at least this number of times, over this number of tokens: people repeat themselves too, but less.
+# ... and occurs at least this number of times, over this number of tokens: people repeat themselves too, but less.
 FEWEST_ROUNDS: Final = 4
 FEWEST_TOKENS: Final = 20
 
@@ -24,8 +24,8 @@ def goes_round(decode: Decode, target_ids: Sequence[int]) -> bool:
 def ends_in_cycle(target_ids: Sequence[int], fewest_tokens: int = FEWEST_TOKENS) -> bool:
     """Tell whether the last tokens, at least `fewest_tokens` and `FEWEST_ROUNDS` rounds, are one cycle.
 
-    Asked after each token, it finds a cycle at the first token at which there is one. A sentence without one costs
-    a few comparisons a token, and none while it is short.
+    Called after each token, it finds a cycle at the first token at which there is one. A sentence without a cycle
+    costs a few comparisons for each token, and none while the sentence is short.
 
     Args:
         fewest_tokens: `FEWEST_TOKENS` or more.
@@ -43,15 +43,15 @@ def ends_in_cycle(target_ids: Sequence[int], fewest_tokens: int = FEWEST_TOKENS)
 
 
 def fewest_cycle_tokens(source_ids: Sequence[int]) -> int:
-    """Count the tokens of a cycle that the source does not explain: "ha ha ha" translates to "ha ha ha".
+    """Count the fewest tokens of a cycle that the source does not explain: "ha ha ha" translates to "ha ha ha".
 
-    More than twice as long as the longest cycle in the source: one token of it may become two.
+    The number is more than twice that of the longest cycle in the source: one source token may become two tokens.
     """
     return max(FEWEST_TOKENS, 2 * _longest_cycle(source_ids) + 1)
 
 
 def _longest_cycle(ids: Sequence[int]) -> int:
-    """Count the tokens of the longest cycle that goes round twice at least; 0 where there is none."""
+    """Count the tokens of the longest cycle that occurs at least twice in a row; 0 where there is none."""
     longest = 0
     for period in range(1, LONGEST_PERIOD + 1):
         same = 0

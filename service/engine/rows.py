@@ -1,6 +1,6 @@
-"""The kinds of segments in slots, by how their tokens are chosen: what each asks of a step, and takes of it.
+"""The kinds of rows, one for each way to choose tokens: what a row asks of a step, and what it does with the results.
 
-A segment that is searched with a beam takes several slots, see `plugins.beam.search`; each of the others takes one.
+A segment that is searched with a beam takes several slots, see `plugins.beam.search`; every other segment takes one.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ class Greedy(Row):
     asks = False
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:
-        """Append the token, unless it is the end."""
+        """Append the token, unless it is the end of the sentence."""
         decode = self.decode
         if token is None:
             decode.fail_alone(step.now_s)
@@ -43,7 +43,7 @@ class Greedy(Row):
         return self
 
     def begin_with(self, token: int, attention: Attention | None, step: Step) -> None:
-        """Append a token that counts for no score."""
+        """Append a token that does not count in the score."""
         decode = self.decode
         decode.target_ids.append(token)
         step.target_tokens += 1
@@ -55,20 +55,20 @@ class Greedy(Row):
 
 @dataclass(eq=False)
 class Detailed(Greedy):
-    """Takes the most probable tokens, and notes their log-probabilities, or where the decoder looked."""
+    """Takes the most probable tokens, and notes their log-probabilities, or the attention of the decoder."""
 
     asks = True
     _attention: Attention | None = field(init=False, default=None)  # of the step
 
     def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
-        """Look at the attention of the token, and ask for its log-probability."""
+        """Note the attention of the step, and ask for the log-probability of the token."""
         wanted = self.decode.decoding
         if wanted.wants_attention:
             self._attention = sight.attention_of(slot)
         return token, Asked(1, (token,)) if wanted.wants_log_probability else None
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:
-        """Note what was asked for, before the end of the segment shows to another thread."""
+        """Note the details that were asked for, before another thread can see the end of the segment."""
         decode = self.decode
         if token is not None:
             if decode.decoding.wants_log_probability:
@@ -94,13 +94,13 @@ class Choosing(Detailed, ABC):
         """Choose the next token."""
 
     def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
-        """Choose the token, and ask of it what any row does."""
+        """Choose the token, and ask for its details as `Detailed` does."""
         chosen = self.choose(slot, sight)
         self._is_forced = chosen != token
         return super().ask(slot, chosen, sight)
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:
-        """Have the decoder go on from the chosen token."""
+        """Make the decoder continue from the chosen token."""
         if token is not None and self._is_forced:
             step.edits.append(Force(slot, token))
         return super().commit(slot, token, step)
@@ -113,25 +113,25 @@ class Given(Choosing):
     given: Iterator[int]
 
     def choose(self, slot: int, sight: Sight) -> int:
-        """Take the next one."""
+        """Take the next token of the translation."""
         return next(self.given)
 
 
 @dataclass(eq=False)
 class Forced(Row):
-    """Takes the `forced_ids` of a segment, one at least, before another row goes on in the same slot."""
+    """Takes the `forced_ids` of a segment, at least one, before another row continues in the same slot."""
 
     row: Row
     _attention: Attention | None = field(init=False, default=None)  # of the step
 
     def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
-        """Look at the attention."""
+        """Note the attention of the step."""
         if self.decode.decoding.wants_attention:
             self._attention = sight.attention_of(slot)
         return token, None
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:
-        """Take the next of the forced tokens; the last ones of these are the prefix of the translation."""
+        """Take the next forced token; the last of the forced tokens are the prefix of the translation."""
         decode = self.decode
         if token is None:
             decode.fail_alone(step.now_s)
@@ -145,12 +145,12 @@ class Forced(Row):
         return self if rest else self.row
 
     def move(self, source: int, target: int) -> None:
-        """Tell the other row."""
+        """Tell the row that continues in the slot."""
         self.row.move(source, target)
 
 
 def new_row(decode: Decode, slot: int, eos_id: int) -> Row:
-    """Make the row of a segment, which begins in a slot."""
+    """Make the row of a segment that begins in a slot."""
     row: Row
     wanted = decode.decoding
     if decode.slots > 1:

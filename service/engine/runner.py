@@ -1,7 +1,7 @@
-"""What every thread that decodes does, with a server and without: encode, admit, step; no queue, no metrics.
+"""The work of every thread that decodes, with or without a server: encode, admit, step; no queue, no metrics.
 
-A run that fails is run again in halves, until each segment on which it fails stands alone. Where every segment fails,
-the shortest source there is has to pass, or the engine is broken.
+A run that fails is run again in halves, until each segment on which it fails is alone. Where every segment fails, a run
+with the shortest possible source must succeed; else the engine is broken.
 """
 
 import time
@@ -24,7 +24,7 @@ from service.runtime.interfaces import Decoder, Encoder, Memory, RunSize
 Graph = Literal["encoder", "decoder", "search"]
 # The memory of each source of a micro-batch; None where the encoder fails on it.
 Encode = Callable[[Sequence[Sequence[int]]], Sequence[Memory | None]]
-# Told of each active segment and its logits [vocabulary_size], a view, after every run of the decoder.
+# Called with each active segment and its logits [vocabulary_size], a view, after every run of the decoder.
 Watch = Callable[[Decode, NDArray[np.floating]], None]
 
 _log = structlog.get_logger()
@@ -34,10 +34,10 @@ class Runner:
     """The slots of one thread, and the graphs that are run over the active ones; belongs to one thread at a time.
 
     Attributes:
-        slots: how many there are.
-        table: their buffers.
-        run_size: of the encoder.
-        scheduler: the segments in them.
+        slots: number of slots.
+        table: buffers of the slots.
+        run_size: limits and cost of the encoder's runs.
+        scheduler: holds the segments in the slots.
     """
 
     def __init__(
@@ -51,27 +51,27 @@ class Runner:
         """Reserve the slots.
 
         Args:
-            encoder: of the same bundle; other runners may share it.
-            decoder: likewise.
-            on_failure: told of each run that fails.
+            encoder: encoder of the same bundle; other runners may share it.
+            decoder: likewise, the decoder.
+            on_failure: called for each run that fails.
 
         Raises:
-            MemoryError: there is no memory for them.
+            MemoryError: there is no memory for the slots.
         """
         self._encoder = encoder
         self.run_size = encoder.run_size
         self.slots = slots
         self.table, self._step = decoder.new_step(manifest, slots)
         self.scheduler = Scheduler(slots, manifest.eos_id, _note_failure)
-        self._probe = Decode([manifest.eos_id], 1)  # the shortest source there is: if it fails, everything does
+        self._probe = Decode([manifest.eos_id], 1)  # the shortest possible source: if it fails, every source fails
         self._on_failure = on_failure
 
     def prepare(self) -> None:
-        """Do what first runs do, on the thread that will run; no slot is active."""
+        """Do the one-time work of first runs, on the thread of the runs; no slot is active."""
         self._step.prepare()
 
     def close(self) -> None:
-        """Give back what was prepared; there is no run after it."""
+        """Free what was prepared; there is no run after it."""
         self._step.close()
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory | None]:
@@ -85,7 +85,7 @@ class Runner:
             on it.
 
         Raises:
-            Exception: the encoder fails whatever the source: the engine is broken.
+            Exception: the encoder fails on every source: the engine is broken.
         """
         memories: list[Memory | None] = [None] * len(sources)
 
@@ -96,11 +96,11 @@ class Runner:
         return memories
 
     def admit(self, decode: Decode, memory: Memory) -> None:
-        """Give a segment the next slots; it ends with an error where that fails, and nothing else has changed then.
+        """Give a segment the next slots; if that fails, the segment ends with an error, and nothing else has changed.
 
         Args:
             decode: takes no more slots than are free.
-            memory: that `encode` gave of its source.
+            memory: memory of its source, from `encode`.
         """
         try:
             self.fill(len(self.scheduler.active), decode, memory)
@@ -110,10 +110,10 @@ class Runner:
             decode.fail_alone(time.monotonic())
 
     def step(self, watch: Watch | None = None) -> Step:
-        """Decode one token of every active slot, and commit it; what is to be done with the slots is left.
+        """Decode one token of every active slot, and commit it; the caller has to `apply` the edits of the step.
 
         Raises:
-            Exception: the decoder fails whatever the slot, and nothing has changed: the engine is broken.
+            Exception: the decoder fails on every slot, and nothing has changed: the engine is broken.
         """
         scheduler = self.scheduler
         tokens = self.run(len(scheduler.active))
@@ -125,7 +125,7 @@ class Runner:
         return scheduler.commit(tokens, best, time.monotonic())
 
     def fill(self, slot: int, decode: Decode, memory: Memory) -> None:
-        """Begin a segment in a slot, those behind it being free, with the memory that `encode` gave of its source."""
+        """Begin a segment in a slot, with the memory of its source from `encode`; all later slots are free."""
         self.table.fill(slot, memory)
         if self.table.outputs is not None:
             self.table.outputs.restrict(slot, decode.source_ids, decode.given_ids)
@@ -133,13 +133,13 @@ class Runner:
             self.table.force(slot, decode.start_ids[0])
 
     def run(self, slots: int) -> list[int | None]:
-        """Decode one token of each of the first slots; nothing has changed where that raises.
+        """Decode one token of each of the first slots; if it raises, nothing has changed.
 
         Returns:
             The next ids; None for a slot on which the decoder fails.
 
         Raises:
-            Exception: the decoder fails whatever the slot: the engine is broken.
+            Exception: the decoder fails on every slot: the engine is broken.
         """
         ids: list[int | None]
         try:
@@ -153,13 +153,13 @@ class Runner:
         """Find the best next tokens of some slots, by the logits of the last step.
 
         Args:
-            asked: what of each; there may be more of it than that, and fewer where the vocabulary has fewer.
+            asked: the wanted tokens of each slot; the result may have more, or fewer where the vocabulary has fewer.
 
         Returns:
-            Those of each slot, but for slots on which the search fails.
+            The best tokens of each slot, except for slots on which the search fails.
 
         Raises:
-            Exception: the search fails whatever the slot: the engine is broken.
+            Exception: the search fails on every slot: the engine is broken.
         """
         first, behind = min(asked), max(asked) + 1
         count = max(each.best for each in asked.values())
@@ -177,7 +177,7 @@ class Runner:
         return found
 
     def apply(self, edits: Iterable[Edit]) -> None:
-        """Change slots as a step has it, in order."""
+        """Apply the edits of a step to the slots, in order."""
         for edit in edits:
             match edit:
                 case Copy():
@@ -207,11 +207,11 @@ class Runner:
         probe: Callable[[], object],
         failed: Exception | None = None,
     ) -> None:
-        """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound.
+        """Run a graph over `count` segments, in halves where it fails; where it fails on all of them, run the probe.
 
         Args:
-            probe: runs the graph over what must not fail.
-            failed: the error of the run over all of them, if that was tried.
+            probe: runs the graph over an input that must not fail.
+            failed: the error of the run over all segments, if that was tried.
         """
 
         def note(error: Exception) -> None:
@@ -227,13 +227,13 @@ class Runner:
         return memory
 
     def _decode_probe(self) -> None:
-        """Take a step that must succeed, in the row of a segment that is lost anyway."""
+        """Run a step that must succeed, in the slot of a segment that has failed already."""
         self.fill(0, self._probe, self._encode_probe())
         self._step.run(1)
 
 
 def encode(decodes: Sequence[Decode], run: Encode, size: RunSize) -> Iterator[tuple[Decode, Memory]]:
-    """Encode segments in micro-batches; gives them after each run, but for those that end because it fails on them."""
+    """Encode segments in micro-batches; yields each after its run, but ends a segment on which the encoder fails."""
     for indices in micro_batches([len(decode.source_ids) for decode in decodes], size.tokens, size.cost):
         batch = [decodes[index] for index in indices]
         for decode, memory in zip(batch, run([each.source_ids for each in batch]), strict=True):
@@ -244,13 +244,13 @@ def encode(decodes: Sequence[Decode], run: Encode, size: RunSize) -> Iterator[tu
 
 
 def _note_failure(error: Exception) -> None:
-    """Log an error that ends one segment: its class and where, since what it says may hold a caller's data.
+    """Log the class and the place of an error that ends one segment; its message may hold a caller's data.
 
-    No method: the scheduler keeps it, and would keep the slots of a runner that nobody else has any more.
+    It is no method: the scheduler keeps a reference to it, and a method would keep the slots of an unused runner.
     """
     _log.error("a segment failed", error=type(error).__name__, at=_where(error))
 
 
 def _where(error: Exception) -> str:
-    # Not its message: what a runtime says may hold a caller's data.
+    # Without the error's message, which may hold a caller's data.
     return traceback.format_tb(error.__traceback__)[-1]

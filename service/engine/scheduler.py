@@ -1,4 +1,4 @@
-"""Who goes next: decisions about slots, in plain Python, with no clock, array or thread of its own."""
+"""Decisions about slots, in plain Python, with no clock, array or thread of its own."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -8,21 +8,21 @@ from service.engine.step import Asked, Best, Edit, Move, Row, Sight, Step
 
 
 class Scheduler:
-    """The segments of one decode batch: `active[slot]` is in that slot, one that is searched in several.
+    """The segments of one decode batch: the row `active[slot]` is in that slot; a beam search has several slots.
 
-    Slots are kept dense: where one is released, what is in the last one moves into it. What is decided for one segment
-    and fails, ends that segment alone.
+    Slots are kept dense: the row of the last slot moves into a slot that is released. An error in a decision about one
+    segment ends that segment alone.
 
     Attributes:
         active: the rows of the segments, by slot.
-        free: slots that no segment has, or will need.
+        free: number of slots that no segment has or may still need.
     """
 
     def __init__(self, slots: int, eos_id: int, on_failure: Callable[[Exception], None] = lambda error: None) -> None:
         """Make slots without segments.
 
         Args:
-            on_failure: told of an error that ends one segment, and no other.
+            on_failure: called with an error that ends one segment, and no other.
         """
         self._slots = self.free = slots
         self._eos_id = eos_id
@@ -30,23 +30,23 @@ class Scheduler:
         self.active: list[Row] = []
 
     def admit(self, decode: Decode) -> None:
-        """Give a segment, whose memory is in the next slot, that one; it will take `decode.slots` free ones.
+        """Give a segment the next slot, where its memory is already; in all it will take `decode.slots` free slots.
 
-        Nothing has changed where that raises.
+        If it raises, nothing has changed.
         """
         self.active.append(new_row(decode, len(self.active), self._eos_id))
         self.free -= decode.slots
         decode.status = DecodeStatus.DECODING
 
     def ask(self, tokens: list[int | None], sight: Sight) -> dict[int, Asked]:
-        """Have segments look at what a step has computed for them, and choose tokens.
+        """Have segments read the results of a step, and choose their tokens.
 
         Args:
-            tokens: the most probable one of each slot, None where the decoder failed on it; changed where another one
-                is chosen, or the choice fails.
+            tokens: the most probable token of each slot, None where the decoder failed on the slot; changed in place
+                where another token is chosen, or the choice fails.
 
         Returns:
-            What the commit needs to know of the log-probabilities of slots.
+            The log-probabilities that the commit needs, by slot.
         """
         asked: dict[int, Asked] = {}
         for slot, row in enumerate(self.active):
@@ -61,9 +61,9 @@ class Scheduler:
         return asked
 
     def commit(self, tokens: list[int | None], best: Mapping[int, Best], now_s: float) -> Step:
-        """Append each active segment's next token, and end those that are complete, or failed: these have None."""
+        """Append each active segment's next token, and end segments that are complete, or have failed (None)."""
         step = Step(self.active, tokens, best, now_s)
-        before = self.active.copy()  # a search takes further slots
+        before = self.active.copy()  # a beam search adds rows meanwhile
         for slot, (row, token) in enumerate(zip(before, tokens, strict=True)):
             try:
                 self.active[slot] = row.commit(slot, token, step)
@@ -76,11 +76,11 @@ class Scheduler:
         return step
 
     def release(self) -> list[Edit]:
-        """Take segments that have ended out of their slots; gives what is to be done with the slots."""
+        """Take segments that have ended out of their slots; gives the edits for the slots."""
         ended = [slot for slot, row in enumerate(self.active) if row.decode.status is not DecodeStatus.DECODING]
         self.free += sum([decode.slots for decode in {self.active[slot].decode for slot in ended}])
         moves: list[Edit] = []
-        for slot in reversed(ended):  # the highest first, so that the last one is never one of them
+        for slot in reversed(ended):  # the highest first, so that no ended segment is moved
             row, last = self.active.pop(), len(self.active)
             if slot < last:
                 self.active[slot] = row
@@ -97,8 +97,8 @@ class Scheduler:
 
 
 def end_early(decodes: Iterable[Decode], now_s: float) -> list[Decode]:
-    """End those that were cancelled or are past their deadline; gives each once."""
-    # Without a call for each: every slot is asked at every step.
+    """End the segments that were cancelled or are past their deadline; gives each once."""
+    # Checked here, without a call for each: this runs over every slot at every step.
     return [
         decode
         for decode in decodes

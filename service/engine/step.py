@@ -1,4 +1,4 @@
-"""One decode step: what is asked of it, what it has found, and what is to be done with the slots then."""
+"""One decode step: the questions of the rows, the results, and the edits of the slots that follow."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,21 +12,21 @@ from service.decode import Attention, Decode
 
 
 class Sight(Protocol):
-    """What the last run of the decoder has computed for a slot, besides its next token."""
+    """The results of the last run of the decoder for a slot, besides its next token."""
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
-        """Give what the slot's next token was chosen from, [vocabulary_size]; good until the next run."""
+        """Give the logits of the slot's next token, [vocabulary_size]; valid until the next run."""
 
     def attention_of(self, slot: int) -> Attention:
-        """Give how much the run looked at each token of the slot's source."""
+        """Give the attention of the run over the tokens of the slot's source."""
 
 
 class Asked(NamedTuple):
-    """What of the log-probabilities of a slot's next tokens is asked for.
+    """The next tokens of a slot whose log-probabilities are asked for.
 
     Attributes:
-        best: of how many of the best tokens, from 1.
-        ids: of which tokens besides.
+        best: number of best tokens, from 1.
+        ids: ids of further tokens.
     """
 
     best: int
@@ -37,10 +37,10 @@ class Best(NamedTuple):
     """The best next tokens of one hypothesis, the best first.
 
     Attributes:
-        ids: of the tokens.
-        log_probabilities: of each, behind what is there: natural logarithms.
-        asked: those of the tokens that were asked for.
-        attention: of the next token, whichever it is; None where it is not wanted.
+        ids: ids of the tokens.
+        log_probabilities: log-probability of each token after the hypothesis, natural logarithm.
+        asked: log-probabilities of the tokens that were asked for.
+        attention: attention of the step, the same for every next token; None where it is not wanted.
     """
 
     ids: Sequence[int]
@@ -50,7 +50,7 @@ class Best(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A slot goes on as another of the same source, whose keys differ from its own from position `first` on."""
+    """A slot becomes a copy of another with the same source; positions before `first` are equal already."""
 
     source: int
     target: int
@@ -65,14 +65,14 @@ class Fork(NamedTuple):
 
 
 class Force(NamedTuple):
-    """A slot goes on from another token than the decoder chose."""
+    """A slot continues from another token than the decoder chose."""
 
     slot: int
     token: int
 
 
 class Move(NamedTuple):
-    """What is in the last slot goes into one whose segment has left."""
+    """The row of the last slot moves into a slot whose segment has left."""
 
     source: int
     target: int
@@ -83,16 +83,16 @@ Edit: TypeAlias = Copy | Fork | Force | Move
 
 @dataclass(slots=True)
 class Step:
-    """One decode step; rows read the first four attributes and add to the others.
+    """One decode step; rows read the attributes up to `now_s` and add to the others.
 
     Attributes:
-        rows: by slot.
-        tokens: the next one of each slot; None where the decoder failed on it.
-        best: of the slots that asked for log-probabilities, but for those on which the search graph failed.
-        now_s: its time.
-        edits: what is to be done with the slots, in order.
-        progressed: segments to tell somebody about.
-        target_tokens: how many were decoded.
+        rows: rows by slot.
+        tokens: next token of each slot; None where the decoder failed on the slot.
+        best: best tokens of the slots that asked for them, except for slots on which the search graph failed.
+        now_s: time of the step.
+        edits: changes of the slots, in order.
+        progressed: segments whose callers are to be told.
+        target_tokens: number of decoded tokens.
     """
 
     rows: list["Row"]
@@ -104,7 +104,7 @@ class Step:
     target_tokens: int = 0
 
     def fork(self, row: "Row", source: int) -> int:
-        """Give a row the next slot, which begins as a copy of another; gives its number."""
+        """Give a row the next slot, which begins as a copy of `source`; gives the number of the new slot."""
         slot = len(self.rows)
         self.rows.append(row)
         self.edits.append(Fork(source, slot))
@@ -117,30 +117,30 @@ class Row(ABC):
 
     Attributes:
         decode: the segment.
-        asks: whether it is to be asked what it needs of a step.
+        asks: whether `ask` has to be called at each step.
     """
 
     decode: Decode
     asks: ClassVar[bool] = True
 
     def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
-        """Look at what was computed for one of its slots, and choose its token, which may be the most probable one.
+        """Read the results for one of its slots, and choose the slot's token; `token` is the most probable one.
 
         Returns:
-            The token, and what the commit needs to know of log-probabilities.
+            The chosen token, and the log-probabilities that the commit needs.
         """
         return token, None
 
     @abstractmethod
     def commit(self, slot: int, token: int | None, step: Step) -> "Row":
-        """Take the next token of one of its slots, None where there is none, and end the segment where it is complete.
+        """Take the next token of one of its slots, None where the slot failed, and end the segment if it is complete.
 
         Returns:
             The row that is in the slot from now on.
         """
 
     def begin_with(self, token: int, attention: Attention | None, step: Step) -> None:  # noqa: B027
-        """Append a token that counts for no score, where another row has forced it."""
+        """Append a token that another row has forced; the token does not count in the score."""
 
     def move(self, source: int, target: int) -> None:  # noqa: B027
-        """Note that what was in one of its slots is in another now."""
+        """Note that one of its slots has moved: `source` is `target` now."""

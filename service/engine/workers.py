@@ -1,4 +1,4 @@
-"""The threads of an engine: started together, waited for together, and what ended them."""
+"""The threads of an engine: started together, waited for together, with the error that ended them."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -22,8 +22,8 @@ class Workers:
         """Make threads, and do not start them yet.
 
         Args:
-            name: what their names begin with.
-            runs: what each of them does; what it raises ends it, and shows in `ended`.
+            name: prefix of the threads' names.
+            runs: the function of each thread; an error of the function ends the thread, and is set in `ended`.
         """
         self._runs = list(runs)
         self._work: list[SimpleQueue[_Work | None]] = [SimpleQueue() for _ in runs]
@@ -38,13 +38,13 @@ class Workers:
         self.ended: Future[None] = Future()
 
     def on_each_thread(self, jobs: Sequence[Callable[[], _T]]) -> list[_T]:
-        """Have each thread do something before `start`, all at the same time; gives what they return, in order.
+        """Have each thread do a job before `start`, all at the same time; gives the results, in order.
 
         Args:
             jobs: one for each thread.
 
         Raises:
-            BaseException: what a job raises, once all have ended; the threads stay.
+            BaseException: an error of a job, once all jobs have ended; the threads go on.
         """
         self._begin()
         ends: list[Future[_T]] = [Future() for _ in jobs]
@@ -54,18 +54,18 @@ class Workers:
         return [end.result() for end in ends]
 
     def start(self) -> None:
-        """Have the threads do what they are for."""
+        """Have the threads call their functions."""
         self._begin()
         for work, run in zip(self._work, self._runs, strict=True):
             work.put(run)
             work.put(None)
-        self._runs = []  # which keep what they belong to, and that, most likely, keeps us
+        self._runs = []  # a function keeps its owner in memory, and the owner most likely keeps us
 
     def join(self, patience_s: float | None = None) -> bool:
-        """Wait for the threads, and forget those that were never needed.
+        """Wait for the threads to end; threads that were never started are forgotten.
 
         Args:
-            patience_s: how long for each, before it is left behind; None: for ever.
+            patience_s: how long to wait for each thread; None: for ever.
 
         Returns:
             Whether all have ended.

@@ -1,4 +1,4 @@
-"""What a call answers, as protos: translations, errors in their place, models."""
+"""The answers of calls, as protos: translations, errors in place of translations, models."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol, TypeVar
@@ -18,14 +18,14 @@ from service.text.text_quality import SegmentQuality
 
 
 class HasName(Protocol):
-    """What a list is ordered by."""
+    """An item of a list that is ordered by name."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the item."""
 
 
-# What is one message, whatever the size of what it answers.
+# An answer that is one message, whatever its size.
 _Whole = TypeVar("_Whole", bound=Message)
 _Named = TypeVar("_Named", bound="HasName")
 
@@ -37,18 +37,18 @@ _FINISH_REASON: Final = {
 }
 
 
-# More than a message of a stream holds besides the text of one translation: counts, names, the numbers of fields.
+# An upper bound of a streamed message without the text of its translation: counts, names, the numbers of fields.
 AROUND_BYTES: Final = 1_024
-_AROUND_ALTERNATIVE_BYTES: Final = 48  # likewise, besides the text of each alternative
+_AROUND_ALTERNATIVE_BYTES: Final = 48  # likewise, of an alternative without its text
 _SEGMENT_QUALITY_BYTES: Final = 22  # at most, of each: two places of up to 2^28 characters, and an estimate
 _ALIGNMENT_BYTES: Final = 28  # at most, of each: four places of up to 2^28 characters, and a weight
 
 
 def whole(answer: _Whole, max_bytes: int) -> _Whole:
-    """Give an answer that is one message.
+    """Check the size of an answer that is one message; gives the answer.
 
     Raises:
-        AnswerTooLargeError: it is larger than a message may be.
+        AnswerTooLargeError: the answer is larger than a message may be.
     """
     if (size := answer.ByteSize()) > max_bytes:
         raise _too_large(size, max_bytes)
@@ -56,7 +56,7 @@ def whole(answer: _Whole, max_bytes: int) -> _Whole:
 
 
 def sendable(outcome: TextResult | DragomanError, max_bytes: int) -> TextResult | DragomanError:
-    """Give what a stream answers for a text: an error where no message can hold its translation."""
+    """Give the outcome of a text as a stream can send it: an error where its translation fits no message."""
     if isinstance(outcome, DragomanError):
         return outcome
     size = len(outcome.text.encode()) + AROUND_BYTES
@@ -69,7 +69,7 @@ def sendable(outcome: TextResult | DragomanError, max_bytes: int) -> TextResult 
 
 def pieces(delta: str, max_bytes: int) -> Iterator[str]:
     """Cut a delta so that each piece fits a message."""
-    characters = (max_bytes - AROUND_BYTES) // 4  # none takes more bytes
+    characters = (max_bytes - AROUND_BYTES) // 4  # no character takes more than 4 bytes
     for start in range(0, len(delta), characters):
         yield delta[start : start + characters]
 
@@ -80,7 +80,7 @@ def translated(
     """Write the translation of one text, or the error in its place.
 
     Args:
-        route: by which it went; None: by none.
+        route: the route of the text; None: it had none.
         detected: the language of the text; None: it was not detected.
     """
     language, confidence = detected or ("", 0.0)
@@ -118,7 +118,7 @@ def translated(
 
 
 def detections(rankings: Iterable[Sequence[Guess]], request_id: str) -> pb.DetectLanguageResponse:
-    """Write in which languages texts are, the most probable ones of each."""
+    """Write the most probable languages of each text."""
     return pb.DetectLanguageResponse(
         detections=[
             pb.DetectedLanguages(
@@ -160,7 +160,7 @@ def described(manifest: Manifest) -> pb.Model:
 def page(named: Iterable[_Named], asked: pb.ListModelsRequest | pb.ListGlossariesRequest) -> tuple[list[_Named], str]:
     """Give one page of a list that is ordered by name, and the token of the next; "" where there is none.
 
-    The token is the name of the last one before that page: it stays good when others come and go.
+    The token is the name of the last item of this page: it stays valid when other items are added or removed.
     """
     rest = [each for each in named if each.name > asked.page_token]
     shown = rest[: asked.page_size or None]

@@ -1,4 +1,4 @@
-"""What a handler is told of its call beside its messages, whatever the transport."""
+"""The facts about a call that a handler gets in addition to its messages, the same for every transport."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from service.security.access import Caller
 from service.wire import Metadata, Protocol
 
-_SLACK_S = 0.05  # a client whose deadline passes cancels the call, at times before our own timer
+_SLACK_S = 0.05  # a client whose deadline passes cancels the call, sometimes before the server's own timer
 
 
 async def tell_nobody() -> None:
@@ -19,13 +19,13 @@ class CallContext:
     """One call; a client that leaves cancels the task that runs its handler.
 
     Attributes:
-        caller: who calls, by the headers: known before any message is read.
-        deadline_s: when the answer is of no more use, on the clock of `time.monotonic`; None: never.
-        metadata: what came with the call, keys in lower case.
-        accept: tells the client that its call is let in, where that comes long before the first answer.
+        caller: the caller, identified by the headers before any message is read.
+        deadline_s: deadline of the call, on the clock of `time.monotonic`; None: there is none.
+        metadata: metadata of the call, keys in lower case.
+        accept: tells the client that its call is admitted, where that is long before the first answer.
         began_s: when the handler was called, on the same clock.
-        protocol: by what it came.
-        request_id: that the transport has for it; "": none.
+        protocol: protocol of the call.
+        request_id: id of the call in the transport; "": none.
     """
 
     caller: Caller
@@ -38,5 +38,5 @@ class CallContext:
 
     @property
     def late(self) -> bool:
-        """Whether its deadline has passed, or does so in this moment."""
+        """Whether its deadline has passed, or is about to pass."""
         return self.deadline_s is not None and self.deadline_s - time.monotonic() < _SLACK_S

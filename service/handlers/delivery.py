@@ -1,4 +1,4 @@
-"""Messages of a handler, sent one after the other: what goes wrong at that is the handler's matter too."""
+"""Sends the messages of a handler one after the other; errors of sending are raised in the handler, too."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -9,16 +9,16 @@ _T = TypeVar("_T")
 
 
 async def deliver(messages: AsyncGenerator[_T, None], send: Callable[[_T], Awaitable[None]]) -> None:
-    """Send what a handler yields, each message before it makes the next.
+    """Send the messages that a handler yields, each message before the handler makes the next one.
 
-    The deadline of a call, its end by the server and its cancellation reach this task wherever it waits, also where it
-    sends. The handler is told then, for it says how the call ends.
+    The deadline of a call, its end by the server and its cancellation reach this task wherever it waits, also while it
+    sends. Then the error is raised in the handler, which decides how the call ends.
 
     Args:
-        send: sends one of them, as soon as the client takes it.
+        send: sends one message, as soon as the client takes it.
 
     Raises:
-        DragomanError: how the call ended.
+        DragomanError: the error with which the call ended.
     """
     async with aclosing(messages):
         async for message in messages:

@@ -1,4 +1,4 @@
-"""Whether calls may come, for which models; those that run, and when they must end."""
+"""The gate for new calls, with the models that they may choose from, and the limits of running calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -10,10 +10,10 @@ from service.registry.catalog import Catalog
 
 
 class Gate:
-    """Is closed until :meth:`open` and after :meth:`close`; lives on the event loop.
+    """Lets calls in; it is closed before :meth:`open` and after :meth:`close`; lives on the event loop.
 
     Attributes:
-        running: calls that run.
+        running: number of running calls.
     """
 
     def __init__(self) -> None:
@@ -27,17 +27,17 @@ class Gate:
         self._idle.set()
 
     def open(self, catalog: Catalog) -> None:
-        """Take calls from now on, for these models; those that run keep the model that they have chosen."""
+        """Take calls from now on, for these models; running calls keep the models that they have chosen."""
         self._catalog = catalog
 
     def close(self) -> None:
-        """Refuse new calls from now on; those that run go on, with what of their texts has been read."""
+        """Refuse new calls from now on; running calls go on, with the texts that have been read."""
         self._closed = True
         for stop_reading in self._on_close:
             stop_reading()
 
     def abandon(self, error: DragomanError) -> None:
-        """End every call that still runs with this error, wherever it waits: its caller may not be reading."""
+        """End every running call with this error, wherever it waits: its caller may not be reading."""
         self._abandonment = error
         for limit in self._limits:
             if not limit.expired():
@@ -74,7 +74,7 @@ class Gate:
 
     @contextmanager
     def closing(self, stop_reading: Callable[[], None]) -> Iterator[None]:
-        """Have a call that reads on and on told, once the gate is closed."""
+        """Have `stop_reading` called once the gate is closed, for a call that keeps reading messages."""
         self._on_close.add(stop_reading)
         try:
             yield
@@ -86,8 +86,8 @@ class Gate:
         """End a handler at the deadline of its call, or when the server abandons it.
 
         Raises:
-            DeadlineExceededError: it passed.
-            DragomanError: what the server abandons its calls with.
+            DeadlineExceededError: the deadline has passed.
+            DragomanError: the error with which the server abandons its calls.
         """
         limit = asyncio.timeout_at(context.deadline_s)  # the event loop's clock is that of `time.monotonic`
         try:
@@ -97,7 +97,7 @@ class Gate:
                     yield
                 finally:
                     self._limits.remove(limit)
-        except DragomanError:  # some of ours are TimeoutErrors
+        except DragomanError:  # some DragomanErrors are TimeoutErrors
             raise
         except TimeoutError:
             if self._abandonment is not None:
@@ -107,7 +107,7 @@ class Gate:
 
 
 def too_late(given_s: float) -> str:
-    """Say that a call was not complete in the time that it was given."""
+    """Make the message for a call that was not complete in its time."""
     if given_s < 0.0005:  # it would read as 0.000
         return "the deadline of the call had passed before its work began"
     return f"not complete within the {given_s:.3f} s of the call"

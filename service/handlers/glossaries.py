@@ -1,4 +1,4 @@
-"""The terms that requests ask for, and the glossaries that are stored for them: none, unless a plugin has some."""
+"""The terms of requests, and the stored glossaries: there are none of both, unless a plugin has them."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,18 +11,18 @@ from service.terms import Terms
 
 
 class Glossaries:
-    """There are none of both; lives on the event loop but for :meth:`refresh`. A plugin has another one."""
+    """No terms and no stored glossaries; a plugin has another class. Lives on the event loop except :meth:`refresh`."""
 
     def refresh(self, *, everything: bool = False) -> int:
-        """Read what is new or has changed, or everything, and forget what is gone; for any thread, one at a time.
+        """Read new and changed files, or all, and forget removed files; for any thread, one call at a time.
 
         Returns:
-            How many files are wrong.
+            The number of invalid files.
         """
         return 0
 
     def bad_terms(self, options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
-        """Find what is wrong with the terms of a request, apart from the stored glossaries that it names."""
+        """Find the errors in the terms of a request, except in the stored glossaries that it names."""
         for field, is_asked in (
             ("glossary", options.HasField("glossary")),
             ("protect_placeholders", options.protect_placeholders),
@@ -31,26 +31,26 @@ class Glossaries:
                 yield FieldViolation(f"options.{field}", f"this server has no plugin of {plugins.TERMS}")
 
     def terms_of(self, options: pb.TranslateOptions, chosen: Choice, prefix: str) -> Terms | None:
-        """Put together all that is to have a given translation.
+        """Collect all terms that have given translations.
 
         Args:
-            prefix: in front of the names of fields, in errors.
+            prefix: prefix of the names of fields, in errors.
 
         Returns:
-            The terms; None where nothing is asked for.
+            The terms; None where the request has none.
 
         Raises:
             UnknownGlossaryError: no stored glossary has a given name.
-            InvalidRequestError: one is for other languages.
+            InvalidRequestError: a stored glossary is for other languages.
         """
         return None
 
 
 def glossaries_of(folder: str = "") -> Glossaries:
-    """Choose what finds the terms of requests.
+    """Make the object that finds the terms of requests.
 
     Args:
-        folder: of the stored glossaries; "": there are none.
+        folder: folder of the stored glossaries; "": there are none.
 
     Raises:
         SettingsError: there is no such folder, or no plugin can read it.

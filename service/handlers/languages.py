@@ -1,4 +1,4 @@
-"""The languages of texts, detected: for their own sake, and to choose the models of a call."""
+"""Detection of the languages of texts: as an answer, and to choose the models of a call."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from service.wire import TAGGED
 
 _log = structlog.get_logger()
 
-_OTHER: Final = "other"  # of a label: a language that no model has
+_OTHER: Final = "other"  # label of a language that no model has
 
 
 class Detection:
@@ -33,7 +33,7 @@ class Detection:
         self._worker = worker
 
     async def load(self) -> None:
-        """Read what languages are detected with, so that no call waits for it; one that needs it meets its error."""
+        """Load the language detector, so that no call waits for it; a call that needs it gets the error."""
         try:
             await self._worker.load_detector()
         except Exception as error:
@@ -42,7 +42,7 @@ class Detection:
             _log.info("language detection loaded")
 
     async def ranked(self, request: pb.DetectLanguageRequest, client: str, catalog: Catalog) -> list[list[Guess]]:
-        """Say in which languages the texts of a request may be, each by itself."""
+        """Estimate which languages the texts of a request may be in, each text alone."""
         tongues = Tongues.of(catalog.sources("", ""), catalog.languages())
         html = request.mime_type in TAGGED
         rankings = await self._worker.languages(client, request.contents, tongues, html=html)
@@ -52,10 +52,10 @@ class Detection:
     async def spread(
         self, request: pb.TranslateTextRequest, client: str, catalog: Catalog, sources: Sequence[str]
     ) -> Spread:
-        """Say from which languages the texts of a request are to be translated.
+        """Choose the source languages of the texts of a request.
 
         Args:
-            sources: the languages from which it can be translated, at least one.
+            sources: the languages from which the request can be translated, at least one.
 
         Raises:
             DragomanError: a text cannot be translated, and all or nothing is wanted.

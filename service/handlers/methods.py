@@ -1,4 +1,4 @@
-"""The methods of dragoman.v1.Translation, each with its handler and its messages; plugins have some."""
+"""The methods of dragoman.v1.Translation, each with its handler and its messages; some are in plugins."""
 
 import inspect
 from collections.abc import Callable
@@ -15,10 +15,10 @@ class Method(NamedTuple):
     """One method.
 
     Attributes:
-        name: as the contract has it.
+        name: name in the contract.
         handle: takes the handlers, the message and the context of a call; gives one answer, or yields many.
         request: the class of its messages.
-        answer: that of its answers.
+        answer: the class of its answers.
         is_fed: whether a call has any number of messages, which `handle` takes together.
     """
 
@@ -38,10 +38,10 @@ LIST_MODELS: Final = Method("ListModels", _Handlers.list_models, pb.ListModelsRe
 
 
 def all_methods() -> list[Method]:
-    """List all methods, those of plugins, too."""
+    """List all methods, including the methods of plugins."""
     return [TRANSLATE, STREAM, DETECT, LIST_MODELS, *plugins.load(plugins.METHODS)]
 
 
 def unary() -> list[Method]:
-    """List those of one message and one answer."""
+    """List the methods of one message and one answer."""
     return [each for each in all_methods() if not (each.is_fed or inspect.isasyncgenfunction(each.handle))]

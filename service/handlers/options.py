@@ -1,4 +1,4 @@
-"""The options of a valid request, as the engine and the texts know them."""
+"""The options of a valid request, in the form that the engine and the texts need."""
 
 import secrets
 from typing import Final
@@ -36,10 +36,10 @@ def options_of(
     """Give the options of a request.
 
     Args:
-        beam_size: of each segment without terms.
+        beam_size: beam size of each segment without terms.
 
     Raises:
-        InvalidRequestError: no plugin searches or draws.
+        InvalidRequestError: the plugin for beam search or for sampling is missing.
     """
     wanted = asked.options
     if beam_size > 1:
@@ -70,13 +70,13 @@ def options_of(
 
 
 def priority_of(asked: pb.TranslateTextRequest | pb.BatchTranslateTextConfig | pb.ScoreTextRequest) -> Priority:
-    """Give the priority of a request: that of its method where it says none."""
+    """Give the priority of a request; without one, the priority of its method."""
     default = Priority.BULK if isinstance(asked, pb.BatchTranslateTextConfig) else Priority.INTERACTIVE
     return _PRIORITY.get(asked.priority, default)
 
 
 def sampling_of(options: pb.TranslateOptions) -> Sampling | None:
-    """Read how tokens are drawn; None where they are not."""
+    """Read the options of sampling; None where tokens are not sampled."""
     if not options.HasField("sampling"):
         return None
     asked = options.sampling

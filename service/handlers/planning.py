@@ -1,4 +1,4 @@
-"""Checks requests, and whether they have prospects: before anything is set up for one, refusals are to be cheap."""
+"""Checks requests, and whether they can succeed, before any work for them: a refusal has to be cheap."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -36,19 +36,19 @@ from service.text.detection import Guess
 _TAKES_CALLS: Final = attrgetter("takes_calls")
 _MOST_ROUTES: Final = 1_024  # that are kept; there are a few kinds of requests
 _MOST_BYTES: Final = 1_024  # of the options of a request whose route is kept
-# What a route depends on, beside the options.
+# The fields that a route depends on, in addition to the options.
 _ASKED: Final = attrgetter("model", "source_language_code", "target_language_code", "mime_type", "priority")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The ways of all texts of a call.
+    """The routes of all texts of a call.
 
     Attributes:
-        parts: of texts; empty where no text can be translated.
-        routes: of these parts.
-        refused: the texts of none of them, and why.
-        languages: that were detected, of all texts, None for one that says nothing; empty where none were to be.
+        parts: parts of the texts; empty where no text can be translated.
+        routes: routes of these parts.
+        refused: errors of the texts that are in no part.
+        languages: detected languages of all texts, None where a text does not tell; empty where none were detected.
     """
 
     parts: Sequence[Part]
@@ -57,7 +57,7 @@ class Plan:
     languages: Sequence[Guess | None] = ()
 
     def answers(self, results: Mapping[int, Result]) -> list[pb.TranslatedText]:
-        """Write the answer for each text of some, in their order."""
+        """Write the answer for each of some texts, in their order."""
         if not self.languages:
             [route] = self.routes
             return [translated(result, route) for result in results.values()]
@@ -72,13 +72,13 @@ class Plan:
 
 
 class Planner:
-    """Checks what is asked, holds the models of a call in memory, and makes the call; a call begins without texts.
+    """Checks requests, holds the models of a call in memory, and makes the call, without texts yet.
 
     Args:
-        memory: of the server; None: all models are in memory.
+        memory: brings models into memory; None: all models are in memory.
 
     Attributes:
-        worker, metrics: that all calls share.
+        worker, metrics: shared by all calls.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Planner:
         self._languages = languages
         self._memory = memory
         self._routes = Routes()
-        # Texts of so few characters are within every limit of their size, whatever is asked of them: 4 bytes each.
+        # Texts of no more characters are within every limit of size, for any options: a character has at most 4 bytes.
         limit_bytes = min(settings.max_text_bytes, validation.answerable_bytes(settings))
         self._small = SMALL if limit_bytes >= 4 * SMALL else 0
 
@@ -112,7 +112,7 @@ class Planner:
         *,
         wants_deltas: bool = False,
     ) -> tuple[Plan, Call]:
-        """Make the plan and the call of texts that are all known.
+        """Make the plan and the call of a request that has all texts.
 
         Args:
             held: keeps the models until it is closed.
@@ -126,7 +126,7 @@ class Planner:
         is_small = sum(map(len, contents)) <= self._small
         route = self._routes.find(request, self._gate.catalog())
         if route is not None and all(map(_TAKES_CALLS, route.models)):
-            is_named = request.request_id in ("", record.request_id)  # which has it where it is a name
+            is_named = request.request_id in ("", record.request_id)  # the record has a valid id
             if not (is_small and is_named and 0 < len(contents) <= self._settings.max_contents):
                 validation.check_texts(request, self._settings, one_answer=not wants_deltas)
             for model in route.models:
@@ -138,7 +138,7 @@ class Planner:
         record.model = ",".join([route.path for route in plan.routes])
         for leg, numbers in plan.parts:
             texts = contents if numbers is None else [contents[number] for number in numbers]
-            # Of HTML and XML, how much is text shows later.
+            # In HTML and XML, the size of the texts is known later.
             text_bytes = 0 if leg.options.has_tags else sum([len(text.encode()) for text in texts])
             leg.pipeline.intake.admission.precheck(leg.options, text_bytes)
         is_simple = not plan.languages and plan.parts[0].leg.then is None
@@ -156,10 +156,10 @@ class Planner:
         *,
         all_or_nothing: bool = False,
     ) -> tuple[Route, list[Part]]:
-        """Choose one route for all texts of a call, and hold its models in memory; gives the one part of the call, too.
+        """Choose one route for all texts of a call, and hold its models in memory; gives the part of all texts, too.
 
         Args:
-            choose: chooses it among the models, and raises where the request is wrong.
+            choose: chooses the route among the models, and raises where the request is wrong.
             held: keeps the models until it is closed.
             all_or_nothing: whether a text that cannot be translated ends the call.
 
@@ -173,7 +173,7 @@ class Planner:
     async def _new_plan(
         self, request: pb.TranslateTextRequest, context: CallContext, held: ExitStack, *, wants_deltas: bool
     ) -> Plan:
-        """Make the plan of a call whose languages are to be detected, whose route is new or whose models are away."""
+        """Make the plan of a call with languages to detect, with a new route, or with models that are not in memory."""
         spoken = spoken_of(request, self._gate.catalog())
         spread = Spread((), {spoken.source: range(len(request.contents))}, {})
         if spoken.among:
@@ -205,16 +205,16 @@ class Planner:
         """Choose routes, and hold their models in memory.
 
         Args:
-            choose: chooses among the models; asked again once they are in memory, and where one was replaced while the
-                call waited for it.
-            size_bytes: of the message, which is kept while the call waits.
-            held: lets go of the models, when the call ends.
+            choose: chooses among the models; called again once these are in memory, and where a model was replaced
+                while the call waited for it.
+            size_bytes: size of the message, which is kept while the call waits.
+            held: releases the models when the call ends.
 
         Returns:
-            The models that were chosen among, and what was chosen.
+            The catalog that was used, and the chosen routes.
 
         Raises:
-            DragomanError: what `choose` raises; or the models cannot be brought into memory in time.
+            DragomanError: an error of `choose`; or the models cannot be brought into memory in time.
         """
         while True:
             catalog = self._gate.catalog()
@@ -231,7 +231,7 @@ class Planner:
     def _precheck(
         self, request: pb.TranslateTextRequest, context: CallContext, sources: Sequence[str], *, wants_deltas: bool
     ) -> None:
-        """Refuse a request that is wrong, or that no model has room for, whatever the languages of its texts."""
+        """Refuse a request that is wrong, or has no room in any model, for every possible language of its texts."""
         catalog = self._gate.catalog()
         validation.check_undetected(request, sources[0], catalog, self._settings, one_answer=not wants_deltas)
         options = RequestOptions(
@@ -253,11 +253,11 @@ class Planner:
 
 
 def leg_over(route: Route, context: CallContext, *, wants_deltas: bool = False, all_or_nothing: bool = False) -> Leg:
-    """Make the first leg of texts that go by a route, whose models their call holds.
+    """Make the first leg of a route, whose models the call holds.
 
     Args:
-        wants_deltas: whether its answer is a stream.
-        all_or_nothing: whether a text that cannot be translated ends it.
+        wants_deltas: whether the answer of the call is a stream.
+        all_or_nothing: whether a text that cannot be translated ends the call.
     """
     options = route.options._replace(
         deadline_s=context.deadline_s,
@@ -272,19 +272,19 @@ def leg_over(route: Route, context: CallContext, *, wants_deltas: bool = False, 
 
 
 class Routes:
-    """Routes that were worked out, of one catalog at a time; lives on the event loop."""
+    """A cache of routes, of one catalog at a time; lives on the event loop."""
 
     def __init__(self) -> None:
         self._catalog: Catalog | None = None
         self._routes: dict[tuple[Any, bytes], Route] = {}
 
     def find(self, request: pb.TranslateTextRequest, catalog: Catalog) -> Route | None:
-        """Find the route of a request, if one like it was valid for the same models."""
+        """Find the route of a request, if an equal request was valid for the same models."""
         kind = _ASKED(request), request.options.SerializeToString()
         return self._routes.get(kind) if catalog is self._catalog else None
 
     def keep(self, request: pb.TranslateTextRequest, catalog: Catalog, route: Route) -> None:
-        """Keep a route, where the next request like it has the same: nothing is drawn, and no glossary is read."""
+        """Keep a route, unless the next equal request may have another: with sampling, or with a glossary."""
         options = request.options
         if options.HasField("sampling") or options.HasField("glossary") or options.ByteSize() > _MOST_BYTES:
             return

@@ -1,4 +1,4 @@
-"""What a request asks of the translation of its texts: the models, and the options."""
+"""The route of a request: the models that translate its texts, and the options."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +9,11 @@ from service.registry.catalog import Choice, ServedModel
 
 @dataclass(frozen=True)
 class Route:
-    """One model, or two, and the options of all segments on it.
+    """One model, or two, and the options of all segments on the route.
 
     Attributes:
         chosen: the models, with the languages of the request.
-        options: valid for them, but of no call yet.
+        options: valid for these models, but without the data of a call.
     """
 
     chosen: Choice
@@ -21,22 +21,22 @@ class Route:
 
     @cached_property
     def model(self) -> ServedModel:
-        """What writes the translation."""
+        """The model that writes the translation."""
         return self.chosen.model
 
     @cached_property
     def models(self) -> tuple[ServedModel, ...]:
-        """All models, in the order of the texts' way."""
+        """All models, in the order in which they translate."""
         return self.chosen.models
 
     @cached_property
     def model_name(self) -> str:
-        """The name of the model that writes."""
+        """The name of the model that writes the translation."""
         return self.model.manifest.name
 
     @cached_property
     def pivot_name(self) -> str:
-        """The name of the model before it; "" where there is none."""
+        """The name of the model before that one; "" where there is none."""
         return "" if self.chosen.pivot is None else self.chosen.pivot.model.manifest.name
 
     @cached_property
@@ -51,15 +51,15 @@ class Route:
 
     @cached_property
     def seed(self) -> int | None:
-        """The seed of what is drawn; None where nothing is."""
+        """The seed of sampling; None where tokens are not sampled."""
         sampling = self.options.decoding.sampling
         return None if sampling is None else sampling.seed
 
 
 def into_pivot(options: RequestOptions, pivot: Choice) -> RequestOptions:
-    """Give the options of texts on their way into the pivot language, where nobody sees them.
+    """Give the options of the translation into the pivot language, which no caller sees.
 
-    They are translated as well as what comes of them, with the same beam; nothing is drawn.
+    It has the same beam as the final translation, for the same quality, but no sampling.
     """
     decoding = options.decoding
     return options._replace(

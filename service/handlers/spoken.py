@@ -1,4 +1,4 @@
-"""In which language the texts of a request are, by the request itself."""
+"""The source language of a request, as the request itself says it."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class Spoken(NamedTuple):
     """The language of texts, or the languages among which it is to be detected.
 
     Attributes:
-        source: its code; "" where the model need not be told, or where it is to be detected.
+        source: code of the language; "" where the model needs no language, or where it is to be detected.
         among: the languages from which the request can be translated; empty where nothing is to be detected.
     """
 
@@ -23,10 +23,10 @@ class Spoken(NamedTuple):
 
 
 def spoken_of(asked: _Asked, catalog: Catalog) -> Spoken:
-    """Say which language a request means.
+    """Find the source language of a request, or the languages to detect.
 
     Args:
-        asked: its message, not yet checked: where it can be served by no model, nothing is to be detected.
+        asked: its message, not yet checked: where no model can serve the request, nothing is to be detected.
     """
     source = asked.source_language_code
     detects = source.lower() == AUTO

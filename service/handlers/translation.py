@@ -1,4 +1,4 @@
-"""The methods of dragoman.v1.Translation: validate, let in, await, answer."""
+"""The methods of dragoman.v1.Translation: validate, admit, await, answer."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -33,15 +33,15 @@ from service.wire import Metadata, Protocol
 class TranslationHandlers:
     """Functions of a request and the context of its call, which return or yield messages.
 
-    A transport identifies the caller by the headers, then reads the request, calls one of them and sends what it gives,
-    with `delivery.deliver` where that is several messages. Each raises a DragomanError that names the request; a call
-    is counted and written down at its end, however that comes. Plugins have further ones, see `methods`, which use the
+    A transport identifies the caller by the headers, reads the request, calls one handler and sends its answer, with
+    `delivery.deliver` where there are several messages. Each handler raises a DragomanError that names the request; a
+    call is counted and logged at its end, in every case. Plugins have further handlers, see `methods`, which use the
     attributes.
 
     Attributes:
         gate: lets calls in.
-        settings: of the server.
-        glossaries: that are stored.
+        settings: settings of the server.
+        glossaries: the stored glossaries.
         planner: makes calls.
     """
 
@@ -59,9 +59,9 @@ class TranslationHandlers:
 
         Args:
             callers: who may call, and how much; None: everyone.
-            access_log: told of each call at its end; None: nobody is.
-            glossaries: that are stored; None: there are none.
-            memory: of the models; None: all of them are in memory.
+            access_log: notes each call at its end; None: only the metrics do.
+            glossaries: the stored glossaries; None: there are none.
+            memory: brings models into memory; None: all models are in memory.
         """
         self.gate = gate
         self.settings = settings
@@ -73,22 +73,22 @@ class TranslationHandlers:
         self.planner = Planner(gate, settings, metrics, worker, self.glossaries, self._languages, memory)
 
     async def load_detection(self) -> None:
-        """Read what languages are detected with; a call that needs it before waits for it."""
+        """Load the data of the language detector; a call that needs them earlier waits for them."""
         await self._languages.load()
 
     def identify(
         self, method: str, peer: str, metadata: Metadata, protocol: Protocol = Protocol.GRPC, request_id: str = ""
     ) -> Caller:
-        """Tell who calls, by the headers of the call: before any message is read, and once.
+        """Identify the caller by the headers of the call: once, before any message is read.
 
         Args:
-            method: its name, such as "TranslateText".
-            peer: where it comes from, as gRPC writes it.
-            metadata: what came with it, keys in lower case.
-            request_id: that the transport has for the call; "": none.
+            method: name of the method, such as "TranslateText".
+            peer: address of the client, as gRPC writes it.
+            metadata: metadata of the call, keys in lower case.
+            request_id: id of the call in the transport; "": none.
 
         Raises:
-            UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over, and written down.
+            UnauthenticatedError: a key is needed, and there is none or an unknown one; the call is over, and logged.
         """
         if self._callers is None:
             return Caller(host_of_peer(peer))
@@ -103,7 +103,7 @@ class TranslationHandlers:
             raise
 
     def knows(self, metadata: Metadata) -> bool:
-        """Tell whether :meth:`identify` would find a caller, and write nothing down."""
+        """Tell whether :meth:`identify` would find a caller, and log nothing."""
         try:
             if self._callers is not None:
                 self._callers.identify(metadata)
@@ -115,7 +115,7 @@ class TranslationHandlers:
         """End a call that came without a valid request.
 
         Raises:
-            DragomanError: the error; or, first of all, what every call is refused with now.
+            DragomanError: the error; or the error with which every call is refused now.
         """
         with self.opened(method, context):
             self.gate.catalog()
@@ -128,8 +128,8 @@ class TranslationHandlers:
         """Translate all texts and answer once.
 
         Args:
-            or_return: for protocols whose clients expect each text back, see `untranslated.py`: one that is in the
-                target language already is its own translation, and the error of any other is that of the call.
+            or_return: for protocols whose clients expect each text back, see `untranslated.py`: a text that is in the
+                target language already is its own translation, and the error of any other text ends the call.
         """
         with self.opened("TranslateText", context, request.request_id) as record, ExitStack() as held:
             if or_return and says_target(request):
@@ -142,7 +142,7 @@ class TranslationHandlers:
             translated = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)
             answer = whole(translated, self.settings.max_answer_bytes)
             if or_return:
-                record.failed_texts = 0  # none has an error of its own in the answer
+                record.failed_texts = 0  # the answer has no errors of single texts
                 texts = texts_of(request, answer)
                 return pb.TranslateTextResponse(translations=texts, request_id=record.request_id)
             return answer
@@ -159,7 +159,7 @@ class TranslationHandlers:
                 moved = unanswered.copy()
                 while True:
                     for number in sorted(moved & unanswered):
-                        finished = call.finished(number)  # asked first: what comes later is the next round's
+                        finished = call.finished(number)  # asked first: later text belongs to the next round
                         for piece in self._new_pieces(call, number):
                             yield pb.StreamTranslateTextResponse(content_index=number, text_delta=piece)
                         if finished:
@@ -174,7 +174,7 @@ class TranslationHandlers:
                     moved = await call.moved()
 
     async def detect(self, request: pb.DetectLanguageRequest, context: CallContext) -> pb.DetectLanguageResponse:
-        """Say in which languages texts may be."""
+        """Estimate which languages texts may be in."""
         with self.opened("DetectLanguage", context, request.request_id) as record:
             self.gate.catalog()
             record.texts = len(request.contents)
@@ -183,7 +183,7 @@ class TranslationHandlers:
             return detections(await self.rankings(request, context), record.request_id)
 
     async def rankings(self, request: pb.DetectLanguageRequest, context: CallContext) -> list[list[Guess]]:
-        """Say in which languages texts of a call that runs may be, the likeliest first."""
+        """Estimate which languages the texts of a running call may be in, the most probable first."""
         async with self.gate.limited(context):
             return await self._languages.ranked(request, context.caller.name, self.gate.catalog())
 
@@ -200,13 +200,13 @@ class TranslationHandlers:
         """Begin a call, and turn every end of it into one error, one count, one duration and one line of the log.
 
         Args:
-            request_id: what its caller calls it; ignored where that is no name.
+            request_id: id of the request by its caller; ignored where it is not valid.
 
         Yields:
             The record of the call, to be filled.
 
         Raises:
-            DragomanError: how it ended; of its own, with the id of the request.
+            DragomanError: the error with which the call ended: a copy, with the id of the request.
         """
         record = CallStats(method, context.protocol, caller=context.caller.name)
         for name in (context.request_id, request_id):
@@ -220,7 +220,7 @@ class TranslationHandlers:
                 else:
                     with self._callers.visit(context.caller):
                         yield record
-        except (asyncio.CancelledError, GeneratorExit):  # a transport cancels for both, or reads on no more
+        except (asyncio.CancelledError, GeneratorExit):  # deadline passed, client left, or not read on
             record.code = (DeadlineExceededError if context.late else RequestCancelledError).code
             raise
         except Exception as error:
@@ -230,16 +230,16 @@ class TranslationHandlers:
             if not record.admitted and isinstance(error, DragomanError):
                 self._access_log.refused(failure)
         finally:
-            # Before the status leaves: a client that does not read keeps it from leaving.
+            # Before the status is sent: a client that does not read would delay it.
             self._access_log.ended(record, context.metadata)
         if failure is not None:
             try:
                 raise failure
             finally:
-                del failure  # else it and this frame would keep each other
+                del failure  # else the error and this frame would keep each other alive
 
     def _untranslated(self, request: pb.TranslateTextRequest, record: CallStats) -> list[pb.TranslatedText]:
-        """Give back the texts of a call that is open, within the limits of any call."""
+        """Give the texts of an open call back, within the limits of every call."""
         self.gate.catalog()
         record.texts = len(request.contents)
         validation.check_texts(request, self.settings, one_answer=True)
@@ -248,12 +248,12 @@ class TranslationHandlers:
         return [pb.TranslatedText(translated_text=text) for text in request.contents]
 
     def _new_pieces(self, call: Call, number: int) -> Iterator[str]:
-        """Yield all of a text that is settled and was not yet sent, in pieces that fit a message."""
+        """Yield the new part of a translation that can no longer change, in pieces that fit a message."""
         while delta := call.delta(number):
             yield from pieces(delta, self.settings.max_answer_bytes)
 
     async def _streamed(self, call: Call, number: int, record: CallStats, all_or_nothing: bool) -> Result:
-        """Give the translation of a text that is finished, or its error; raises that where all or nothing is wanted."""
+        """Give the translation of a finished text, or its error; raises the error where all or nothing is wanted."""
         [made] = (await call.results([number])).values()
         result = sendable(made, self.settings.max_answer_bytes)
         if isinstance(result, DragomanError):
@@ -264,6 +264,6 @@ class TranslationHandlers:
 
 
 def name_call(record: CallStats, request_id: str) -> None:
-    """Call it as the caller does, if that is a name."""
+    """Use the request id of the caller, if it is valid."""
     if validation.is_request_id(request_id):
         record.request_id = request_id

@@ -1,4 +1,4 @@
-"""Answers of protocols whose clients expect each text back: in its language already, or in none that is known."""
+"""Answers of protocols whose clients expect each text back: in the target language already, or in an unknown one."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -22,16 +22,16 @@ def texts_of(asked: pb.TranslateTextRequest, answer: pb.TranslateTextResponse) -
     """Give the translation of each text of a request, or the text itself; see :func:`or_itself`.
 
     Raises:
-        DragomanError: why a text has no translation.
+        DragomanError: the error of a text that has no translation.
     """
     target = asked.target_language_code
     return [or_itself(each, text, target) for each, text in zip(answer.translations, asked.contents, strict=True)]
 
 
 def languages_of(texts: Sequence[pb.TranslatedText], catalog: Catalog) -> list[str]:
-    """Say in which language each text was found to be.
+    """Give the detected language of each text.
 
-    Of a text that says nothing, it is that of the first other one, or the first that is served.
+    A text without a detected language gets the first detected language of the others, or the first that is served.
     """
     codes = [each.detected_language_code for each in texts]
     common = next(filter(None, codes), "") or catalog.first_source
@@ -39,13 +39,13 @@ def languages_of(texts: Sequence[pb.TranslatedText], catalog: Catalog) -> list[s
 
 
 def or_itself(translated: pb.TranslatedText, text: str, target: str) -> pb.TranslatedText:
-    """Give the translation of a text: the text itself where it was found to be in the target language already.
+    """Give the translation of a text: the text itself if its detected language is the target language already.
 
     Args:
-        target: the language that is wanted; "": that of the model.
+        target: the wanted target language; "": the target language of the model.
 
     Raises:
-        DragomanError: why it has no translation.
+        DragomanError: the error of the text, which has no translation.
     """
     if not translated.HasField("text_error"):
         return translated

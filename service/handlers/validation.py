@@ -1,4 +1,4 @@
-"""The fields of a request against the limits: one InvalidRequestError names all that is wrong with them."""
+"""Checks the fields of a request against the limits: one InvalidRequestError names all bad fields."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,9 +24,9 @@ _QUOTED: Final = 32  # characters of a bad value that a message repeats
 _MOST_XML_TAGS: Final = 100  # of each kind
 # A translation into a script of three bytes a character has about three times the bytes of its Latin source.
 _TIMES_ITS_SOURCE: Final = 3
-_ALIGNMENT_TEXTS: Final = 2  # texts as large as the translation that take the room of its alignments
+_ALIGNMENT_TEXTS: Final = 2  # the alignments of a translation take the room of this number of translations
 
-# What says how to translate: of all texts of a call.
+# The message with the options for all texts of a call.
 _Asked = pb.TranslateTextRequest | pb.BatchTranslateTextConfig
 
 
@@ -39,7 +39,7 @@ def translation_route(
     *,
     one_answer: bool = False,
 ) -> Route:
-    """Check a request, and work out its route. Texts that are too large are not among what is wrong with the request.
+    """Check a request, and find its route. A text that is too large is no error of the request.
 
     Args:
         source: the language of the texts, as the request says it, or as it was detected.
@@ -63,13 +63,13 @@ def route(
     violations: Sequence[FieldViolation] = (),
     prefix: str = "",
 ) -> Route:
-    """Check what says how to translate, and work out its route.
+    """Check the options for all texts of a call, and find the route.
 
-    Where its model is not in memory, the route lacks the prefix of translations, which only a translator can check.
+    Where the model is not in memory, the route lacks the prefix of translations, which only a translator can check.
 
     Args:
-        translator: of the model; None: that of the model in memory.
-        violations: that were found before.
+        translator: translator of the model; None: that of the model in memory.
+        violations: bad fields that were found before.
 
     Raises:
         UnknownModelError: no model has the given name.
@@ -106,7 +106,7 @@ def route(
 
 
 def check_texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> None:
-    """Check what of a request its route does not depend on: its texts and its name.
+    """Check the fields of a request that its route does not depend on: its texts and its id.
 
     Args:
         one_answer: whether all translations are to fit one message.
@@ -121,10 +121,10 @@ def check_texts(request: pb.TranslateTextRequest, settings: Settings, *, one_ans
 def check_undetected(
     request: pb.TranslateTextRequest, source: str, catalog: Catalog, settings: Settings, *, one_answer: bool
 ) -> None:
-    """Check what of a request can be checked before the language of its texts is known.
+    """Check the fields of a request that can be checked before the language of its texts is known.
 
     Args:
-        source: one of the languages from which it can be translated.
+        source: one of the languages from which the request can be translated.
         one_answer: whether all translations are to fit one message.
     """
     _, violations = choose(request, source, catalog, _texts(request, settings, one_answer=one_answer))
@@ -137,23 +137,23 @@ def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> No
 
 
 def answerable_bytes(settings: Settings, alternatives: int = MAX_BEAM_SIZE, alignments: int = _ALIGNMENT_TEXTS) -> int:
-    """Say how large texts may be together whose translations are to fit one answer.
+    """Compute the largest total size of texts whose translations have to fit one answer.
 
     Args:
-        alternatives: of each.
-        alignments: texts as large as it that take the room of its alignments.
+        alternatives: number of alternatives of each text.
+        alignments: room that the alignments of a text take, in translations of the same size.
     """
     return settings.max_answer_bytes // (_TIMES_ITS_SOURCE * (1 + alternatives + alignments))
 
 
 def check_page(request: pb.ListModelsRequest | pb.ListGlossariesRequest) -> None:
-    """Check a request for a page of a list; any token is one, since it only says where to go on."""
+    """Check a request for a page of a list; any text is a valid token, since a token only says where to continue."""
     if request.page_size < 0:
         raise invalid([FieldViolation("page_size", f"must not be negative, is {request.page_size}")])
 
 
 def is_request_id(text: str) -> bool:
-    """Tell whether a caller may give its request this name."""
+    """Tell whether a text is a valid request id."""
     return _REQUEST_ID.fullmatch(text) is not None
 
 
@@ -164,10 +164,10 @@ def choose(
     violations: Sequence[FieldViolation],
     prefix: str = "",
 ) -> tuple[Choice, list[FieldViolation]]:
-    """Check what is the same for all models, and find the model; gives what is wrong besides `violations`, too.
+    """Check the fields that are the same for all models, and find the model; gives `violations` and further ones, too.
 
     Raises:
-        InvalidRequestError: there is no model; what else is wrong with the request goes first.
+        InvalidRequestError: there is no model; other errors of the request go first.
     """
     found = [*_languages(asked, source, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked)]
     bad = [*violations, *_prefixed(prefix, found)]
@@ -184,16 +184,16 @@ def _prefixed(prefix: str, violations: Iterable[FieldViolation]) -> list[FieldVi
 
 
 def bad_count(contents: Sequence[str], settings: Settings) -> list[FieldViolation]:
-    """Refuse no texts, and too many."""
+    """Find the error of a request without texts, or with too many."""
     if 1 <= len(contents) <= settings.max_contents:
         return []
     return [FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {len(contents)}")]
 
 
 def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> list[FieldViolation]:
-    """Refuse too many texts, and what could be translated and then not be sent; too large texts do not count."""
+    """Find the error of too many texts, or of an answer that would be too large; too large texts do not count."""
     contents, options, violations = request.contents, request.options, bad_count(request.contents, settings)
-    alternatives = min(options.alternatives, MAX_BEAM_SIZE)  # more is an error by itself
+    alternatives = min(options.alternatives, MAX_BEAM_SIZE)  # more alternatives are another error
     alignments = _ALIGNMENT_TEXTS if options.alignments else 0
     limit_bytes = answerable_bytes(settings, alternatives, alignments)
     if not one_answer or sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
@@ -213,7 +213,7 @@ def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: 
 def undetected(
     asked: pb.BatchTranslateTextConfig | pb.ScoreTextRequest, catalog: Catalog
 ) -> tuple[str, list[FieldViolation]]:
-    """Give the source language of a call that detects none, and refuse the wish for that."""
+    """Give the source language of a call in a method without detection; a request for detection is an error."""
     spoken = spoken_of(asked, catalog)
     if not spoken.among:
         return spoken.source, []
@@ -230,7 +230,7 @@ def _languages(request: _Asked | pb.ScoreTextRequest, source: str, catalog: Cata
 
 
 def _untold(request: _Asked | pb.ScoreTextRequest, chosen: Choice, catalog: Catalog) -> Iterator[FieldViolation]:
-    """Find the target language that has to be told, and the request does not say."""
+    """Find the error of a request that needs a target language and names none."""
     name, languages = chosen.model.manifest.name, chosen.model.manifest.languages
     if not chosen.target:
         yield FieldViolation(

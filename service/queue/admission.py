@@ -16,22 +16,22 @@ from service.queue import admission_rules as rules
 from service.queue.admission_rules import QueueLimits, Room, WaitEstimate
 from service.queue.fair_queue import QUANTUM, FairQueue, Load
 
-_MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens others have
-_MEMORY_S: Final = 2.0  # of busy time: some hundred sentences, and a slower machine shows within seconds
-# After so long without busy time nothing is known any more. Else one stall could make the estimate so low that what is
-# refused for it keeps the engine from ever being busy again.
+_MEMORY_BYTES: Final = 100_000  # of recent texts, from which the tokens of later texts are estimated
+_MEMORY_S: Final = 2.0  # of busy time: some hundred sentences; a slower machine shows within seconds
+# After this time without busy time the rate counts as unknown. Else one stall could make the rate so low that too many
+# requests are refused, and the engine is never busy again.
 _TRUST_S: Final = 30.0
 
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """Texts of a call that has been let in, and whose segments come portion by portion.
+    """Texts of an admitted call whose segments come portion by portion.
 
     Attributes:
-        client: whose call it is.
-        priority: of the call.
-        text_bytes: of what has not come, in UTF-8.
-        slots: that each segment will take.
+        client: client of the call.
+        priority: priority of the call.
+        text_bytes: bytes of the texts that have not come yet, in UTF-8.
+        slots: slots that each segment will take.
     """
 
     client: str
@@ -41,18 +41,18 @@ class Reservation:
 
 
 class Admission:
-    """Lets decodes into one queue, or refuses them.
+    """Admits decodes to one queue, or refuses them.
 
-    Calls ask from any thread; the owner of the queue, which tells what becomes of decodes, holds the lock.
+    Calls use it from any thread. The owner of the queue reports the starts and ends of decodes, holding the lock.
     """
 
     def __init__(
         self, limits: QueueLimits, waiting: FairQueue, lock: threading.Lock, is_saturated: Callable[[], bool]
     ) -> None:
-        """Begin with nothing known.
+        """Begin without measurements.
 
         Args:
-            is_saturated: tells whether the engine has all that it can take; under the lock.
+            is_saturated: tells whether the engine has all decodes that it can take; called under the lock.
         """
         self._limits = limits
         self._reservations: set[Reservation] = set()
@@ -60,45 +60,45 @@ class Admission:
         self._waiting = waiting
         self._lock = lock
         self._is_saturated = is_saturated
-        self._running = 0  # taken and not ended
-        self._running_tokens = 0  # of these, in source tokens
+        self._running = 0  # decodes that were taken and have not ended
+        self._running_tokens = 0  # source tokens of these decodes
         self._throughput = Throughput()
         self._tokens_per_byte = DecayingRatio(_MEMORY_BYTES)
 
     @property
     def portion_source_tokens(self) -> int:
-        """Source tokens of decodes that should come together, where there are many; one may have more."""
+        """Source tokens of one portion of a large call; a single decode may have more."""
         return rules.share_of(self._limits.source_tokens)
 
     @property
     def drained_per_second(self) -> float | None:
-        """Source tokens that the engine finishes a second when it has all that it can take; None before that."""
+        """Source tokens that the fully loaded engine finishes per second; None where that is not known."""
         with self._lock:
             return self._per_second()
 
     @property
     def backlog_s(self) -> float:
-        """Seconds until all that is unfinished is complete, by the estimate; 0 where there is none."""
+        """Estimated seconds until all unfinished work is complete; 0 where there is no estimate."""
         with self._lock:
             reserved = sum(self._tokens_of(each.text_bytes, each.slots) for each in self._reservations)
             tokens = self._running_tokens + self._waiting.load.source_tokens + reserved
             return tokens / (self._per_second() or float("inf"))
 
     def precheck(self, options: RequestOptions, text_bytes: int) -> None:
-        """Refuse a request that has no prospects, by the size of its texts alone, before any work on them.
+        """Refuse a request that cannot succeed, by the size of its texts alone, before any work on the texts.
 
         Args:
-            text_bytes: of its texts, in UTF-8.
+            text_bytes: bytes of its texts, in UTF-8.
 
         Raises:
-            QueueFullError: it would wait beyond the limits (OverloadedError: beyond the delay promised).
-            DeadlineUnreachableError: it would be late.
+            QueueFullError: the queue has no room for it (OverloadedError: it would wait beyond the promised delay).
+            DeadlineUnreachableError: it would miss its deadline.
             DrainingError: the queue is closed.
             DragomanError: the engine has failed.
         """
         with self._lock:
             if self._refusal is not None:
-                raise self._refusal.with_traceback(None)  # else it would grow with every caller
+                raise self._refusal.with_traceback(None)  # else its traceback would grow with every caller
             if not (self._waiting.slots or self._running or self._reservations):
                 return
             tokens = self._tokens_of(text_bytes, options.decoding.beam_size)
@@ -110,10 +110,10 @@ class Admission:
 
     @contextmanager
     def reserve(self, options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
-        """Count texts that have been let in as waiting of their client, until they have come or the call ends.
+        """Count the texts of an admitted call as waiting, until their segments have come or the call ends.
 
         Args:
-            text_bytes: of its texts, in UTF-8.
+            text_bytes: bytes of its texts, in UTF-8.
         """
         reservation = Reservation(options.client, options.priority, text_bytes, options.decoding.beam_size)
         with self._lock:
@@ -125,24 +125,24 @@ class Admission:
                 self._reservations.remove(reservation)
 
     def close(self, error: DragomanError) -> None:
-        """Refuse whatever comes from now on with an error; under the lock. The first one stays."""
+        """Refuse all further decodes and requests with an error; under the lock. The first error stays."""
         self._refusal = self._refusal or error
 
     def admit(self, decodes: Sequence[Decode], *, let_in: bool, again: bool) -> None:
-        """Refuse decodes for which there is no room, or learn from them; under the lock.
+        """Raise where there is no room; else note how many tokens a byte of text has; under the lock.
 
         Args:
-            decodes: of one client and priority.
-            let_in: whether their call has been let in already: then they need room only in the queue as it is.
-            again: whether they have been here before, and need no room.
+            decodes: decodes of one client and priority.
+            let_in: whether their call was admitted before: then the reservations of calls do not count.
+            again: whether they were in the queue before, and need no room.
 
         Raises:
-            QueueFullError: they would wait beyond the limits.
+            QueueFullError: the queue has no room for them.
             DrainingError: the queue is closed.
             DragomanError: the engine has failed.
         """
         if self._refusal is not None:
-            raise self._refusal.with_traceback(None)  # else it would grow with every caller
+            raise self._refusal.with_traceback(None)  # else its traceback would grow with every caller
         # Where nothing waits, any request has room: see `admission_rules.check_room`.
         if (self._waiting.slots or self._reservations) and decodes and not again:
             self._check_room(Load.of(decodes), decodes[0].client, decodes[0].priority, let_in=let_in)
@@ -163,7 +163,7 @@ class Admission:
         self._throughput.finish(tokens, time.monotonic())
 
     def watch(self) -> None:
-        """Measure how fast the engine is, while it has all that it can take and more waits; under the lock."""
+        """Measure the speed of the engine, while it has all that it can take and more decodes wait; under the lock."""
         busy = self._waiting.slots > 0 and self._is_saturated()
         if busy is not self._throughput.runs:
             now_s = time.monotonic()
@@ -177,7 +177,7 @@ class Admission:
         if not let_in:
             for reservation in self._reservations:
                 of_client = (reservation.client, reservation.priority) == (client, priority)
-                # What others were promised enters only where there is room for it; but its text is here.
+                # The reserved tokens of others enter only where there is room; but their text takes memory already.
                 tokens = self._tokens_of(reservation.text_bytes, reservation.slots) if of_client else 0
                 left = Load(tokens, reservation.text_bytes)
                 waiting = waiting.plus(left)
@@ -191,14 +191,14 @@ class Admission:
         if self._waiting.load_of(client, priority).source_tokens:
             before_start += running
         else:
-            # What runs delays everybody; but to refuse a client that has nothing waiting would not make it less. And
-            # of each segment in a slot, however long, no more counts than the request has itself.
+            # Running segments delay every client; but refusing a client that has nothing waiting would not change
+            # that. And each segment in a slot, however long, counts for no more tokens than the request has itself.
             running = min(running, self._running * source_tokens)
         before_end = self._waiting.ahead_of(client, priority, source_tokens) + running
         return WaitEstimate(priority, source_tokens, before_start, before_end, self._per_second())
 
     def _tokens_of(self, text_bytes: int, slots: int) -> int:
-        """Estimate how many source tokens texts have, by those before them, each counted once for each of its slots."""
+        """Estimate the source tokens of texts from earlier texts; each token counts once for each of the slots."""
         return round(slots * text_bytes * (self._tokens_per_byte.value() or 0.0))
 
     def _per_second(self) -> float | None:
@@ -206,11 +206,11 @@ class Admission:
 
 
 class Throughput:
-    """Source tokens finished a second.
+    """Source tokens finished per second.
 
-    Its clock runs while every thread has its fill and segments are left over: an engine with free slots finishes
-    less only because less was asked of it. Nothing is known before one such time in which as much was finished as
-    was in progress at its beginning: slots that were all filled at once finish nothing for a while.
+    The clock runs while every thread has all segments that it can take and more segments wait: an engine with free
+    slots finishes less only because it gets less. The rate is known once as many tokens were finished as were in
+    progress when the clock started: slots that were all filled at once finish nothing for a while.
 
     Attributes:
         runs: whether the clock runs.
@@ -219,13 +219,13 @@ class Throughput:
     def __init__(self) -> None:
         self._ratio = DecayingRatio(_MEMORY_S)
         self.runs = False
-        self._counted_s = 0.0  # until when time was counted, while the clock runs
+        self._counted_s = 0.0  # the time up to which the clock has counted, while it runs
         self._stopped_s = 0.0  # when the clock last stopped
         self._missing = 0  # source tokens to be finished until the rate is known
         self._known = False
 
     def start(self, source_tokens: int, now_s: float) -> None:
-        """Let the clock run, from a time at which so much was in progress."""
+        """Start the clock, at a time at which `source_tokens` are in progress."""
         self._known = self._known and self._trusted(now_s)
         self.runs, self._counted_s = True, now_s
         if not self._known:
@@ -233,12 +233,12 @@ class Throughput:
             self._missing = source_tokens
 
     def stop(self, now_s: float) -> None:
-        """Let the clock stand."""
+        """Stop the clock."""
         self.finish(0, now_s)
         self.runs, self._stopped_s = False, now_s
 
     def finish(self, source_tokens: int, now_s: float) -> None:
-        """Count what was finished, if the clock runs."""
+        """Count finished source tokens, if the clock runs."""
         if not self.runs:
             return
         self._ratio.add(source_tokens, now_s - self._counted_s)
@@ -251,7 +251,7 @@ class Throughput:
         """Give the source tokens per second; None where that is not known."""
         if not (self._known and self._trusted(now_s)):
             return None
-        # What takes long right now counts before it has ended.
+        # The time since the last end counts already: the running segments may take long.
         return self._ratio.value(now_s - self._counted_s if self.runs else 0.0) or None
 
     def _trusted(self, now_s: float) -> bool:
@@ -259,29 +259,29 @@ class Throughput:
 
 
 class DecayingRatio:
-    """The ratio of two sums in which what is older counts for less, by the e-th part every `memory`."""
+    """The ratio of two sums in which older shares count for less, with exponential decay."""
 
     def __init__(self, memory: float) -> None:
-        """Begin with nothing seen.
+        """Begin with empty sums.
 
         Args:
-            memory: how much of the denominator back a share counts 1/e of the latest.
+            memory: growth of the denominator after which a share counts 1/e of the latest share.
         """
         self._memory = memory
         self._numerator = self._denominator = 0.0
 
     def add(self, numerator: float, denominator: float) -> None:
-        """Count an interval, over which the numerator is taken to be spread evenly."""
+        """Count an interval; the numerator is taken as spread evenly over the interval."""
         kept = math.exp(-denominator / self._memory)
         weight = self._memory * (1 - kept) / denominator if denominator else 1.0
         self._numerator = self._numerator * kept + numerator * weight
         self._denominator = self._denominator * kept + denominator * weight
 
     def value(self, more: float = 0.0) -> float | None:
-        """Give the ratio; None where nothing was seen.
+        """Give the ratio; None where nothing was added.
 
         Args:
-            more: of the denominator, since the last interval, with nothing of the numerator.
+            more: growth of the denominator since the last interval, without growth of the numerator.
         """
         if more:
             later = copy(self)

@@ -7,13 +7,13 @@ from dragoman.errors import DeadlineUnreachableError, OverloadedError, QueueFull
 from service.options import Priority
 from service.queue.fair_queue import Load
 
-# One client may have this many times as much waiting as is left free then.
+# What one client has waiting may be at most this many times the room that is then still free.
 _TIMES_FREE: Final = 8
-# This part of the limit is every client's own, whatever the others have waiting.
+# The limit is divided by this number: one part belongs to each client, however much the others have waiting.
 _SHARES: Final = 64
-# The estimate is a mean: of the requests for which it says the very time that is left, half would miss it. In an
-# overload that lasts, those who get in are all such: so much of it has to be to spare, or the engine would work for
-# callers who have given up.
+# The estimate is a mean: if it equals the time until the deadline, half of such requests are late. In a lasting
+# overload all admitted requests are of this kind. So the time must be longer than the estimate by this factor, or the
+# engine would work for callers who have given up.
 _MARGIN: Final = 1.25
 _SOONEST_S: Final = 0.05
 _LATEST_S: Final = 30.0
@@ -23,9 +23,9 @@ class QueueLimits(NamedTuple):
     """The limits of a queue.
 
     Attributes:
-        source_tokens: of one client alone.
-        text_bytes: of one client alone, in UTF-8; None: any.
-        max_delay_s: of an interactive request, estimated, its own tokens not counted; 0: any.
+        source_tokens: most source tokens that may wait if there is one client alone.
+        text_bytes: most bytes of text in UTF-8, likewise; None: any.
+        max_delay_s: longest estimated delay of an interactive request, without its own tokens; 0: any.
     """
 
     source_tokens: int
@@ -38,9 +38,9 @@ class Room(NamedTuple):
 
     Attributes:
         request: the request itself.
-        own: what waits of its client at its priority.
-        waiting: what waits of all.
-        others: gives what waits of each other client, or of its own at another priority.
+        own: waiting load of its client at its priority.
+        waiting: waiting load of all clients.
+        others: gives the waiting load of each other client, and of its own client at another priority.
     """
 
     request: Load
@@ -53,11 +53,11 @@ class WaitEstimate(NamedTuple):
     """The work before one request.
 
     Attributes:
-        priority: its own.
-        request_tokens: its own, in source tokens.
+        priority: priority of the request.
+        request_tokens: source tokens of the request.
         before_start: unfinished source tokens that go before its first segment, in slots or waiting.
-        before_end: the same before its last, its own not counted.
-        per_second: source tokens that are finished a second; None: not known.
+        before_end: the same before its last segment, without its own tokens.
+        per_second: source tokens that are finished per second; None: not known.
     """
 
     priority: Priority
@@ -68,23 +68,23 @@ class WaitEstimate(NamedTuple):
 
 
 def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float | None]) -> None:
-    """Refuse what does not fit.
+    """Refuse a request for which there is no room.
 
-    One client alone may fill the queue to its limit. An eighth more is there for others, none of whom may take more
-    than eight times what it leaves free (A. K. Choudhury and E. L. Hahne, "Dynamic Queue Length Thresholds for
-    Shared-Memory Packet Switches", 1998).
+    One client alone may fill the queue to its limit. One eighth of the limit more is for the other clients: no client
+    may have more waiting than eight times the room that is then still free (A. K. Choudhury and E. L. Hahne, "Dynamic
+    Queue Length Thresholds for Shared-Memory Packet Switches", 1998).
 
-    Beside that, a 64th of the limit is each client's own. So a client without waiting segments may always send a
-    request of any size, since a large one enters in portions of that share. There is no share left only where 64 other
-    clients hold one each. So no flood of fewer than 64 clients refuses another one's sentence, and the queue is
-    bounded by nine eighths of the limit and by all shares, which are the limit once more: by default, 425,000 source
-    tokens.
+    In addition, a 64th of the limit belongs to each client. So a client without waiting segments may always send a
+    request of any size, since a large request enters in portions of that share. No share is left only where 64 other
+    clients hold one each. So fewer than 64 clients can never make the queue refuse a sentence of another client. The
+    queue is bounded by nine eighths of the limit plus all shares, which add up to the limit: by default, 425,000
+    source tokens.
 
     Args:
-        per_second: gives the source tokens that leave a second, None where that is not known.
+        per_second: gives the source tokens that leave per second, None where that is not known.
 
     Raises:
-        QueueFullError: no room in source tokens or bytes; says when there will be, if the rate is known.
+        QueueFullError: no room in source tokens or bytes; it says when there will be room, if the rate is known.
     """
     measures = ("source tokens", limits.source_tokens), ("bytes of text", limits.text_bytes)
     for field, (noun, limit) in enumerate(measures):
@@ -107,10 +107,10 @@ def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float |
 
 
 def check_delay(estimate: WaitEstimate, limits: QueueLimits) -> None:
-    """Refuse an interactive request that would wait too long before it has its turn.
+    """Refuse an interactive request that would wait too long for its turn.
 
     Raises:
-        OverloadedError: says when the estimate will be below the limit.
+        OverloadedError: the estimate is above the limit; the error says when it will be below.
     """
     per_second = estimate.per_second
     if not limits.max_delay_s or estimate.priority is not Priority.INTERACTIVE or per_second is None:
@@ -129,10 +129,10 @@ def check_deadline(estimate: WaitEstimate, remaining_s: float) -> None:
     """Refuse a request that would most probably be late.
 
     Args:
-        remaining_s: until its deadline.
+        remaining_s: time until its deadline.
 
     Raises:
-        DeadlineUnreachableError: by the estimate, it is.
+        DeadlineUnreachableError: by the estimate, it would be late.
     """
     if estimate.per_second is None:
         return
@@ -146,7 +146,7 @@ def check_deadline(estimate: WaitEstimate, remaining_s: float) -> None:
 
 
 def share_of(limit: int) -> int:
-    """Compute how much of a limit is each client's own, whatever the others have waiting."""
+    """Compute the share of a limit that belongs to each client, however much the others have waiting."""
     return max(1, limit // _SHARES)
 
 
@@ -154,20 +154,20 @@ def _has_share(room: Room, field: int, limit: int) -> bool:
     """Tell whether a request is within its client's own share, and there are shares left.
 
     Args:
-        field: of the loads: 0 for source tokens, 1 for bytes.
+        field: index of the measure in a load: 0 for source tokens, 1 for bytes.
     """
     share, own = share_of(limit), room.own[field]
-    # If its client has nothing waiting, whatever is more comes later, as earlier portions leave.
+    # If its client has nothing waiting, the rest of a large request comes later, as earlier portions leave.
     needed = own + room.request[field] if own else min(room.request[field], share)
     return needed <= share and sum(min(other[field], share) for other in room.others()) + needed <= limit
 
 
 def _excess(request: int, own: int, waiting: int, limit: int) -> int:
-    """Compute how much has to leave before a request fits; not above 0: it fits."""
+    """Compute the load that has to leave before a request fits; 0 or less: the request fits."""
     most = (limit * (_TIMES_FREE + 1) - own - request) // _TIMES_FREE
     return waiting + request - most
 
 
 def _retry_s(source_tokens: float, per_second: float | None) -> float | None:
-    """Estimate how long it takes until an excess has drained; None, for the default, where no rate is known."""
+    """Estimate the time until an excess has drained; None, which means the default, where no rate is known."""
     return None if per_second is None else min(max(source_tokens / per_second, _SOONEST_S), _LATEST_S)

@@ -1,9 +1,9 @@
-"""The fair queue of segments: client after client, and bulk after interactive.
+"""The fair queue of segments: clients take turns, and bulk segments wait for interactive segments.
 
 Clients of one priority take turns by deficit round robin, in source tokens (M. Shreedhar and G. Varghese, "Efficient
-Fair Queuing Using Deficit Round-Robin", SIGCOMM 1995): a turn is worth `QUANTUM` tokens, and what is not spent, because
-the next segment costs more, is kept for the next turn. So a new client waits for one turn of each other client,
-however much each of them has waiting, and each segment costs the same few operations.
+Fair Queuing Using Deficit Round-Robin", SIGCOMM 1995): a turn is worth `QUANTUM` tokens. Where the next segment costs
+more, the rest of the turn is kept for the next turn. So a new client waits for one turn of each other client, however
+much each of them has waiting, and each segment costs the same few operations.
 """
 
 from collections import OrderedDict
@@ -17,9 +17,9 @@ from service.options import Priority
 
 # Source tokens of one turn: two or three sentences.
 QUANTUM: Final = 32
-# Of this number of tokens, bulk segments get one at least, while they wait: interactive ones alone would starve them.
+# Waiting bulk segments get at least one of this number of tokens; else interactive segments would starve them.
 BULK_SHARE: Final = 10
-# Beyond this number of clients, the tokens ahead of one are not summed up client by client: each request asks for it.
+# With more clients than this, the tokens ahead of a client are bounded, not summed: each request computes them.
 _SUMMED: Final = 64
 
 
@@ -27,8 +27,8 @@ class Load(NamedTuple):
     """The size of waiting segments.
 
     Attributes:
-        source_tokens: of all segments, of each once for each slot that it takes.
-        text_bytes: of all segments, in UTF-8.
+        source_tokens: source tokens of all segments; a segment counts once for each slot that it takes.
+        text_bytes: bytes of text of all segments, in UTF-8.
     """
 
     source_tokens: int = 0
@@ -49,12 +49,12 @@ class _Flow:
     """The segments of one client, in order of arrival.
 
     Attributes:
-        segments: each with the tokens that had arrived before it.
-        credit: source tokens that it may still have in this turn; below 0 where it had some out of turn.
-        arrived: source tokens that ever arrived.
+        segments: each with the source tokens that had arrived before it.
+        credit: source tokens that the client may still have in this turn; below 0 after segments out of turn.
+        arrived: source tokens of all segments that ever arrived.
     """
 
-    # Ordered: a plain dict finds its first key by passing over all that were removed before it.
+    # An OrderedDict: a plain dict finds its first key by passing over all keys that were removed before.
     segments: OrderedDict[Decode, int] = field(default_factory=OrderedDict)
     credit: int = QUANTUM
     source_tokens: int = 0
@@ -62,13 +62,13 @@ class _Flow:
     arrived: int = 0
 
     def ahead_of(self, decode: Decode) -> int:
-        """Count the source tokens that are before a segment, or were behind it and have been withdrawn."""
+        """Count the source tokens before a segment, minus the tokens that were behind it and have been withdrawn."""
         return max(0, self.segments[decode] - (self.arrived - self.source_tokens))
 
 
 @dataclass(slots=True, eq=False)
 class _Ring:
-    """The clients of one priority, the one whose turn it is first."""
+    """The clients of one priority; the client whose turn it is comes first."""
 
     flows: OrderedDict[str, _Flow] = field(default_factory=OrderedDict)
     source_tokens: int = 0
@@ -85,7 +85,7 @@ class _Ring:
             self.flows.move_to_end(client)
 
     def in_turn(self, client: str, source_tokens: int) -> int:
-        """Count the source tokens that others take while a client takes `source_tokens`; over 64 clients, a bound."""
+        """Count the tokens that others take while a client takes `source_tokens`; over 64 clients, an upper bound."""
         own = self.flows.get(client)
         others = self.source_tokens - (own.source_tokens if own else 0)
         count = len(self.flows) - (own is not None)
@@ -96,19 +96,19 @@ class _Ring:
 
 
 class FairQueue:
-    """Segments that wait, in the order in which they are to be taken; not for several threads at a time.
+    """The waiting segments, in the order in which they are to be taken; for one thread at a time.
 
-    A segment's client and priority change only by `promote` while it is here.
+    While a segment is in the queue, only `promote` changes its client and priority.
 
     Attributes:
-        slots: that the segments will take.
+        slots: slots that the segments will take.
     """
 
     def __init__(self) -> None:
         self._rings = tuple(_Ring() for _ in Priority)
         self._length = 0
         self.slots = 0
-        self._owed = 0  # source tokens that interactive segments got while bulk ones waited, less what those had
+        self._owed = 0  # interactive tokens taken while bulk segments waited, less `BULK_SHARE - 1` for each bulk token
 
     def __len__(self) -> int:
         return self._length
@@ -119,7 +119,7 @@ class FairQueue:
 
     @property
     def clients(self) -> int:
-        """Clients of whom segments wait; one with segments of both priorities counts twice."""
+        """Number of clients with waiting segments; a client with segments of both priorities counts twice."""
         interactive, bulk = self._rings
         return len(interactive.flows) + len(bulk.flows)
 
@@ -130,12 +130,12 @@ class FairQueue:
         return Load(interactive.source_tokens + bulk.source_tokens, interactive.text_bytes + bulk.text_bytes)
 
     def load_of(self, client: str, priority: Priority) -> Load:
-        """Count what waits of one client at one priority."""
+        """Count the waiting load of one client at one priority."""
         flow = self._rings[priority].flows.get(client)
         return Load() if flow is None else Load(flow.source_tokens, flow.text_bytes)
 
     def loads_but(self, client: str, priority: Priority) -> list[Load]:
-        """Count what waits of each client and priority but one."""
+        """Count the waiting load of each client and priority, except one."""
         return [
             Load(flow.source_tokens, flow.text_bytes)
             for each, ring in zip(Priority, self._rings, strict=True)
@@ -148,7 +148,7 @@ class FairQueue:
         return self._rings[priority].source_tokens
 
     def ahead_of(self, client: str, priority: Priority, source_tokens: int) -> int:
-        """Count the source tokens taken before the last of `source_tokens` more of a client, these not counted."""
+        """Count the tokens that will be taken before a client has got `source_tokens` more, without these."""
         interactive, bulk = self._rings
         own = self.load_of(client, priority).source_tokens
         ahead = own + self._rings[priority].in_turn(client, own + source_tokens)
@@ -157,7 +157,7 @@ class FairQueue:
         return ahead + min(bulk.source_tokens, (ahead + source_tokens) // (BULK_SHARE - 1))
 
     def push(self, decodes: Iterable[Decode]) -> None:
-        """Queue segments, each behind those of its client."""
+        """Queue segments, each behind the earlier segments of its client."""
         for decode in decodes:
             ring = self._rings[decode.priority]
             flow = ring.flows.get(decode.client)
@@ -172,7 +172,7 @@ class FairQueue:
             self._length += 1
 
     def remove(self, decode: Decode) -> None:
-        """Remove one, for which nobody pays."""
+        """Remove a segment, and charge no client for it."""
         ring = self._rings[decode.priority]
         flow = ring.flows[decode.client]
         del flow.segments[decode]
@@ -188,10 +188,10 @@ class FairQueue:
         """Remove the segments whose turn it is.
 
         Args:
-            slots: that they are to take, or fewer where there are no more segments.
-            source_tokens: of all of them, each counted once, beyond which none but the first is taken.
-            room: slots that they may take, so that a segment of several has its turn; None: `slots`. One that does not
-                fit lets nobody pass.
+            slots: slots that the segments are to take; fewer where there are no more segments.
+            source_tokens: most source tokens of the segments, each counted once; the first segment may have more.
+            room: most slots that they may take, so that a segment of several slots has its turn; None: `slots`. No
+                segment passes one that does not fit.
         """
         taken: list[Decode] = []
         room = slots if room is None else room
@@ -210,16 +210,16 @@ class FairQueue:
         return taken
 
     def take_new(self, count: int, other: "FairQueue") -> list[Decode]:
-        """Remove segments of the first priority that waits: one each of clients who have none in another queue.
+        """Remove segments of the first priority that waits: one of each client that has none in another queue.
 
-        The client that waits longest for a turn comes first, and pays for it in the next. What interactive ones get
-        counts for bulk's share.
+        The client that waits longest for a turn comes first, and is charged in its next turn. Interactive segments
+        count for the share of bulk segments here too.
         """
         if not self._length:
             return []
         priority = Priority.INTERACTIVE if self._rings[Priority.INTERACTIVE].flows else Priority.BULK
         ring, known = self._rings[priority], other._rings[priority].flows  # noqa: SLF001  (of the same class)
-        # No further than `count` strangers can be behind all those that are known.
+        # `count` new clients are among these even if all known clients come first.
         first = islice(ring.flows.items(), count + len(known))
         taken = [next(iter(flow.segments)) for client, flow in first if client not in known][:count]
         for decode in taken:
@@ -227,14 +227,14 @@ class FairQueue:
         return taken
 
     def clear(self) -> list[Decode]:
-        """Remove all."""
+        """Remove all segments; gives them."""
         flows = chain.from_iterable(ring.flows.values() for ring in self._rings)
         decodes = [decode for flow in flows for decode in flow.segments]
         self._rings, self._length, self.slots, self._owed = tuple(_Ring() for _ in Priority), 0, 0, 0
         return decodes
 
     def promote(self, decode: Decode, client: str, priority: Priority) -> None:
-        """Queue a segment under another client or priority, if it waits and its turn comes sooner so."""
+        """Queue a segment under another client or priority, if it waits and its turn comes sooner there."""
         if decode in self and self._is_sooner(decode, client, priority):
             self.remove(decode)
             decode.client, decode.priority = client, priority
@@ -255,7 +255,7 @@ class FairQueue:
         return bulk if due else interactive
 
     def _give(self, decode: Decode) -> None:
-        """Remove one whose client pays for it; where bulk waits, what interactive ones get is owed to it in part."""
+        """Remove a segment, and charge its client; while bulk segments wait, interactive tokens add to `_owed`."""
         self._rings[decode.priority].flows[decode.client].credit -= decode.cost
         self.remove(decode)
         if not self._rings[Priority.BULK].flows:

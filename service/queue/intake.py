@@ -1,6 +1,6 @@
 """Takes the segments of calls for one model; lives on the event loop.
 
-What is known is answered, what is on its way is shared, the rest is submitted.
+A segment with a known result is answered; a segment equal to one in progress shares its decode; others are submitted.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from service.telemetry.metrics import ModelMetrics
 class SharedDecode:
     """A decode in the mailbox, and the segments that wait for it.
 
-    It has the latest deadline of theirs. Each call ends at its own deadline by itself, and withdraws its segments.
+    The decode has the latest deadline of its segments. Each call ends at its own deadline, and withdraws its segments.
 
     Attributes:
-        key: of its result.
-        decode: it itself.
-        segments: that wait, in order of arrival; each with the decode of its own, which it would have without them.
+        key: key of its result.
+        decode: the decode in the mailbox.
+        segments: the waiting segments, in order of arrival; each with its own decode, for use without sharing.
     """
 
     __slots__ = ("_deadlines", "_wanting_deltas", "decode", "key", "segments")
 
     def __init__(self, key: Key, segment: Segment, on_progress: Callable[[Decode], None]) -> None:
-        """Take the decode of a segment, which has not joined yet, and have it wait in the turn of its client."""
+        """Take the decode of a segment that has not joined yet; the decode waits for a turn of the segment's client."""
         options = segment.options
         self.key = key
         self.decode = decode = segment.decode
@@ -40,12 +40,12 @@ class SharedDecode:
         decode.deadline_s, decode.wants_deltas = options.deadline_s, options.wants_deltas
         decode.on_progress = on_progress
         self.segments: dict[Segment, Decode] = {}
-        # How many of them have each deadline: the segments of one call have the same.
+        # The number of segments with each deadline: the segments of one call have the same deadline.
         self._deadlines: Counter[float | None] = Counter()
         self._wanting_deltas = 0
 
     def join(self, segment: Segment) -> None:
-        """Have a segment wait for it, too."""
+        """Make a segment wait for the decode, too."""
         decode, options = self.decode, segment.options
         if self.segments:
             segment.origin = Origin.COALESCED
@@ -57,7 +57,7 @@ class SharedDecode:
         self._wanting_deltas += options.wants_deltas
 
     def leave(self, segment: Segment, now_s: float) -> None:
-        """End a segment that waits, in the same time however many do; `trim` is for when all have left who do."""
+        """End a waiting segment, in constant time; `trim` has to follow once all leaving segments have left."""
         options = segment.options
         del self.segments[segment]
         self._wanting_deltas -= options.wants_deltas
@@ -67,7 +67,7 @@ class SharedDecode:
         segment.leave(now_s)
 
     def trim(self) -> None:
-        """Ask for no more, now that some have left, than those who stay do."""
+        """Reduce the deadline and the deltas of the decode to the needs of the remaining segments."""
         self.decode.wants_deltas = self._wanting_deltas > 0
         if self.decode.deadline_s not in self._deadlines:
             # Computed first and set at once: an engine thread reads it.
@@ -75,20 +75,20 @@ class SharedDecode:
 
 
 class Intake:
-    """Stands before a mailbox, which sees no segment: only decodes, each of which lives while a segment waits for it.
+    """Stands before a mailbox, which sees only decodes, no segments. A decode lives while a segment waits for it.
 
-    Errors go to all who wait, and are forgotten.
+    An error goes to all waiting segments, and is not kept.
 
     Attributes:
-        admission: of the mailbox; calls ask it first.
-        results: that are known.
+        admission: admission of the mailbox; calls ask it first.
+        results: cache of the known results.
     """
 
     def __init__(self, mailbox: Mailbox, metrics: ModelMetrics, *, limit_bytes: int, coalesce: bool) -> None:
-        """Make it, on any thread; all else happens on the event loop to which the mailbox is bound.
+        """Make an intake, on any thread; all other methods run on the event loop to which the mailbox is bound.
 
         Args:
-            limit_bytes: what kept results may take, keys and books counted; 0: none is kept.
+            limit_bytes: limit of the memory of results, keys and overhead included; 0: none is kept.
             coalesce: whether identical segments are decoded once.
         """
         self.admission = mailbox.admission
@@ -96,24 +96,24 @@ class Intake:
         self._mailbox = mailbox
         self._metrics = metrics
         self._coalesce = coalesce
-        # Those that have not ended, by themselves and, where others may join, by what they give.
+        # Decodes that have not ended: by decode and, where segments may join, by the key of the result.
         self._shared: dict[Decode, SharedDecode] = {}
         self._joinable: dict[Key, SharedDecode] = {}
 
     @property
     def unfinished(self) -> int:
-        """Decodes for which segments wait."""
+        """Number of decodes for which segments wait."""
         return len(self._shared)
 
     def submit(self, segments: Sequence[Segment], *, let_in: bool = False) -> None:
-        """Take all segments, or none; nobody is told of progress before this returns.
+        """Take all segments, or none; `on_progress` is not called before this returns.
 
         Args:
-            segments: of one client and priority.
-            let_in: whether their call has been let in already: then they need room only in the queue as it is.
+            segments: segments of one client and priority.
+            let_in: whether their call was admitted before: then the reservations of calls do not count.
 
         Raises:
-            QueueFullError: the mailbox has no room for those that nobody decodes yet.
+            QueueFullError: the mailbox has no room for the segments that need a new decode.
             DrainingError: the mailbox is closed.
             DragomanError: the engine has failed.
         """
@@ -135,7 +135,7 @@ class Intake:
             waiting.append((segment, shared))
         if new:
             self._mailbox.submit([shared.decode for shared in new], let_in=let_in)
-        # What can fail has not: from here on the segments are ours.
+        # Nothing below fails: from here on, the intake has the segments.
         self._shared |= {shared.decode: shared for shared in new}
         self._joinable |= joinable
         now_s = time.monotonic()
@@ -152,11 +152,11 @@ class Intake:
         self.results.count([result for _, result in known], [shared.key for shared in new])
 
     def cancel(self, segments: Iterable[Segment]) -> None:
-        """Withdraw segments: `on_progress` is not called for them any more; a decode goes on while others wait."""
+        """Withdraw segments: `on_progress` is called for them no more; a decode goes on while other segments wait."""
         now_s = time.monotonic()
         left: dict[SharedDecode, None] = {}
         for segment in segments:
-            segment.cancel_requested = True  # keeps the news of its end, if that is on its way, from the caller
+            segment.cancel_requested = True  # the caller is not told of an end that is already on its way
             shared = self._shared.get(segment.decode)
             if shared is not None:
                 shared.leave(segment, now_s)
@@ -172,23 +172,23 @@ class Intake:
             self._mailbox.cancel(abandoned)
 
     def _promote(self, decode: Decode, options: RequestOptions) -> None:
-        """Have a decode that waits take the turn of one who joins, where that comes sooner."""
+        """Move a waiting decode to the turn of a joining segment's client, where that turn comes sooner."""
         same = options.client == decode.client and options.priority >= decode.priority
         if decode.status is DecodeStatus.WAITING and not same:
             self._mailbox.promote(decode, options.client, options.priority)
 
     def _answer(self, known: Sequence[tuple[Segment, Result]], now_s: float) -> None:
-        """Finish segments whose results are here; their callers are told later, when they are ready to listen."""
+        """Finish segments with known results; their callers are told later, by the event loop."""
         for segment, result in known:
             result.end(segment.decode, now_s)
             segment.origin, segment.finished = Origin.CACHED, True
         asyncio.get_running_loop().call_soon(notify, [segment for segment, _ in known])
 
     def _progressed(self, decode: Decode) -> None:
-        """Pass on the news of a decode; of its end to all who waited, but a passed deadline may not be theirs."""
+        """Tell the segments of progress or of the end; after a passed deadline, relaunch segments with time left."""
         shared = self._shared.get(decode)
         if shared is None:
-            return  # its end already showed when a token of it was told
+            return  # the end was seen already when a token was told
         if not decode.finished:
             notify([segment for segment in shared.segments if segment.options.wants_deltas])
             return
@@ -206,7 +206,7 @@ class Intake:
         _tell_end(segments)
 
     def _relaunch(self, key: Key, late: Mapping[Segment, Decode]) -> None:
-        """Begin again for those who joined just as the engine gave up, and have time left, with a decode of theirs."""
+        """Decode again, with a decode of their own, for segments that joined just as the engine gave up."""
         for segment, own in late.items():
             segment.decode = own
         shared = SharedDecode(key, next(iter(late)), self._progressed)
@@ -225,9 +225,9 @@ class Intake:
             shared.join(segment)
 
     def _forget(self, shared: SharedDecode) -> None:
-        """Let nobody join a decode any more, and hear nothing of it."""
+        """Forget a decode: no segment joins it any more, and its progress is ignored."""
         del self._shared[shared.decode]
-        self._joinable.pop(shared.key, None)  # none where identical segments are decoded each
+        self._joinable.pop(shared.key, None)  # absent where each of identical segments is decoded
 
 
 def _tell_end(segments: Sequence[Segment]) -> None:

@@ -24,11 +24,11 @@ _FAILED: Final = "INTERNAL"
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A thread that takes.
+    """An engine thread that takes decodes.
 
     Attributes:
-        arrived: by which it is woken.
-        demand: slots that it would fill at its next step, before any worker behind it gets a decode.
+        arrived: condition that wakes the thread.
+        demand: slots that it will fill at its next step, before later workers get a decode.
         filled: whether it got at its last step all that it can take.
     """
 
@@ -37,24 +37,24 @@ class _Worker:
     filled: bool = False
 
     def note_taken(self, taken: Sequence[Decode], offered: int, room: int) -> None:
-        """Note what it got of the slots that it was offered, and had room for."""
+        """Note the decodes that it got, with the slots that were offered to it and those that it had room for."""
         slots = sum([decode.slots for decode in taken])
         source_tokens = sum([len(decode.source_ids) for decode in taken])  # the encoder reads each once
-        # One that will be long at what it has got leaves what comes meanwhile to the others.
+        # A worker that will be busy for long leaves further decodes to the others.
         long = slots < offered or source_tokens > _LONG_RUN_TOKENS
         self.demand = 0 if long else max(0, self.demand - slots)
         self.filled = slots >= room or slots < offered
 
 
 class Mailbox:
-    """Decodes that wait for a slot, in fair order, bounded in source tokens, in bytes and in the delay promised.
+    """Decodes that wait for a slot, in fair order, bounded in source tokens, in bytes and by the promised delay.
 
-    Every method may be called from any thread. Calls ask its `admission` whether they are let in.
+    Every method may be called from any thread. Calls ask `admission` first.
 
     Attributes:
-        admission: who is let in.
-        waiting: the decodes; other threads only look at it.
-        unfinished: decodes submitted that have not ended.
+        admission: admits or refuses calls.
+        waiting: the waiting decodes; other modules only read it.
+        unfinished: number of submitted decodes that have not ended.
     """
 
     def __init__(
@@ -65,36 +65,36 @@ class Mailbox:
         limit_text_bytes: int | None = None,
         max_delay_s: float = 0.0,
     ) -> None:
-        """Make an open, empty mailbox; a client of whom nothing waits may send any request.
+        """Make an open, empty mailbox; a client without waiting decodes may send any request.
 
         Args:
-            limit_source_tokens: tokens that may wait of one client alone, see `admission_rules`.
-            metrics: in which every end is entered once; None: nobody counts.
-            limit_text_bytes: bytes of their texts that may wait, likewise; None: any.
-            max_delay_s: that an interactive request may have to wait, by `precheck`; 0: any.
+            limit_source_tokens: most source tokens that may wait if there is one client alone, see `admission_rules`.
+            metrics: count every end once; None: ends are not counted.
+            limit_text_bytes: most bytes of their texts, likewise; None: any.
+            max_delay_s: longest estimated wait of an interactive request, checked by `precheck`; 0: any.
         """
         self._ends = None if metrics is None else EndCounts(metrics)
         self._lock = threading.Lock()
         self.waiting = FairQueue()
         limits = QueueLimits(limit_source_tokens, limit_text_bytes, max_delay_s)
         self.admission = Admission(limits, self.waiting, self._lock, self.is_saturated)
-        self._workers: list[_Worker] = []  # those that were registered first are served first
+        self._workers: list[_Worker] = []  # workers that were registered first are served first
         self._loop: asyncio.AbstractEventLoop | None = None
         self.unfinished = 0
         self._stopped = False
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call `on_progress` of all decodes on this loop; without one, on the engine's threads."""
+        """Call `on_progress` of all decodes on this loop; without a loop, the engine's threads call it."""
         self._loop = loop
 
     @property
     def queued_segments(self) -> int:
-        """Decodes that wait."""
+        """Number of waiting decodes."""
         return len(self.waiting)
 
     @property
     def queued_source_tokens(self) -> int:
-        """Source tokens of the decodes that wait, of each once for each slot that it takes."""
+        """Source tokens of the waiting decodes; a decode counts once for each slot that it takes."""
         return self.waiting.load.source_tokens
 
     def queued_source_tokens_of(self, priority: Priority) -> int:
@@ -105,7 +105,7 @@ class Mailbox:
         """Queue all decodes, or none.
 
         Args:
-            decodes: of one client and priority.
+            decodes: decodes of one client and priority.
             let_in: see :meth:`Admission.admit`.
             again: likewise.
 
@@ -122,12 +122,12 @@ class Mailbox:
             self._wake()
 
     def promote(self, decode: Decode, client: str, priority: Priority) -> None:
-        """Have a decode wait for another client as well: in that one's turn, if it waits and that comes sooner."""
+        """Move a decode, if it waits, to the turn of another client that wants it too, where that comes sooner."""
         with self._lock:
             self.waiting.promote(decode, client, priority)
 
     def cancel(self, decodes: Iterable[Decode]) -> None:
-        """Withdraw decodes, those that wait at once, the others before their next step; nobody is told of them."""
+        """Withdraw decodes: waiting decodes at once, others before their next step; their callers are not told."""
         now_s = time.monotonic()
         with self._lock:
             for decode in decodes:
@@ -141,7 +141,7 @@ class Mailbox:
             self.admission.watch()
 
     def close(self) -> None:
-        """Refuse whatever comes from now on; what was submitted goes on."""
+        """Refuse further decodes from now on; submitted decodes go on."""
         with self._lock:
             self.admission.close(DrainingError("the server is shutting down and takes no new request"))
 
@@ -153,7 +153,10 @@ class Mailbox:
                 worker.arrived.notify()
 
     def fail(self, error: DragomanError) -> None:
-        """End every decode that waits, and refuse whatever comes, with an error; one that was closed says so still."""
+        """End all waiting decodes with an error, and refuse further ones with it.
+
+        A mailbox that was closed before keeps its DrainingError.
+        """
         with self._lock:
             self.admission.close(error)
             failed = self.waiting.clear()
@@ -163,7 +166,7 @@ class Mailbox:
         self.deliver(failed)
 
     def register_worker(self) -> int:
-        """Register a thread that will take; gives its number. Few decodes are left to those registered first."""
+        """Register a thread that will take decodes; gives its number. If decodes are few, earlier threads get them."""
         with self._lock:
             self._workers.append(_Worker(threading.Condition(self._lock)))
             return len(self._workers) - 1
@@ -176,15 +179,14 @@ class Mailbox:
         Args:
             room: slots that it has room for.
             wait: block until there is a decode for it.
-            demand: slots that it wants to fill before anyone behind it fills one; of what is beyond, it leaves the
-                others a share.
-            source_tokens: of all of them, each counted once, beyond which no further decode is taken.
+            demand: slots that it fills before later workers get any; of further decodes it takes only its share.
+            source_tokens: most source tokens of all of them, each counted once; the first decode may have more.
 
         Returns:
             The decodes, perhaps none; None once the engine is to stop.
         """
         own, wanted = self._workers[worker], min(demand, room)
-        # Where nothing waits, to want the same once more changes nothing. Read without the lock: a decode that is
+        # Where nothing waits, the same demand as before changes nothing. Read without the lock: a decode that is
         # submitted just now is taken at the next step.
         in_vain = not (wait or self.waiting.slots or self._stopped)
         if in_vain and own.demand == wanted and own.filled is (room == 0):
@@ -204,7 +206,7 @@ class Mailbox:
             return taken
 
     def take_new(self, count: int, held: FairQueue) -> list[Decode]:
-        """Take at most `count` decodes, one each of clients of whom a thread, which holds `held`, has none."""
+        """Take at most `count` decodes for a thread: one of each client that has no decode in `held`."""
         with self._lock:
             taken = self.waiting.take_new(count, held)
             self.admission.note_taken(taken)
@@ -220,7 +222,7 @@ class Mailbox:
             return
         finished = [decode for decode in progressed if decode.finished]
         if finished:
-            with self._lock:  # counted first: an answer is in the metrics when its caller has it
+            with self._lock:  # counted first: the metrics include an answer before its caller gets it
                 self.admission.note_ends(finished)
                 if self._ends is not None:
                     self._ends.enter(finished)
@@ -230,7 +232,7 @@ class Mailbox:
             else:
                 self._loop.call_soon_threadsafe(notify, progressed)
         except RuntimeError:
-            if self._loop is None or not self._loop.is_closed():  # else nobody waits any more
+            if self._loop is None or not self._loop.is_closed():  # a closed loop has no callers
                 raise
         finally:
             if finished:
@@ -238,25 +240,25 @@ class Mailbox:
                     self.unfinished -= len(finished)
 
     def _left(self) -> list[int]:
-        """Count for each worker the slots of what waits beyond the demand of those before it."""
+        """Count for each worker the slots of waiting decodes beyond the demand of the workers before it."""
         demands = [worker.demand for worker in self._workers]
         return [max(0, self.waiting.slots - before) for before in accumulate(demands[:-1], initial=0)]
 
     def _wake(self) -> None:
-        """Wake the workers for whom something is left."""
+        """Wake the workers for which decodes are left."""
         for worker, left in zip(self._workers, self._left(), strict=False):
             if left:
                 worker.arrived.notify()
 
 
 class EndCounts:
-    """Counts how decodes ended: by reason, by length, and the tokens that withdrawn ones did not need."""
+    """Counts the ends of decodes: by reason, by length, and the tokens that withdrawn decodes saved."""
 
     def __init__(self, metrics: ModelMetrics) -> None:
         self._metrics = metrics
         self._ended = {reason: metrics.segments_total[reason.name] for reason in FinishReason}
         self._failed = metrics.segments_total[_FAILED]
-        self._source_tokens = self._target_tokens = 0  # of those that the model ended
+        self._source_tokens = self._target_tokens = 0  # of decodes that the model ended
 
     def enter(self, decodes: Iterable[Decode]) -> None:
         """Count decodes that have ended."""
@@ -277,7 +279,7 @@ class EndCounts:
                 self._target_tokens += len(decode.target_ids)
 
     def _expected_rest(self, decode: Decode) -> float:
-        """Estimate how many tokens one would still have got, if it were like those before it."""
+        """Estimate the tokens that a withdrawn decode would still have got, from the lengths of earlier decodes."""
         ratio = self._target_tokens / self._source_tokens if self._source_tokens else 1.0
         expected = min(ratio * len(decode.source_ids), decode.max_target_tokens)
         return max(0.0, expected - len(decode.target_ids))

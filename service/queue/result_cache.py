@@ -1,4 +1,4 @@
-"""Finished translations, kept: a decode that has been done is not done again; lives on the event loop."""
+"""The cache of finished translations: an equal decode is not done again; lives on the event loop."""
 
 from array import array
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from service.lru import LruStore
 from service.options import Decoding
 from service.telemetry.metrics import ModelMetrics
 
-# The ends that would be the same if it were decoded again.
+# The reasons that an equal decode would end for, too.
 _LASTING: Final = (FinishReason.EOS, FinishReason.LENGTH, FinishReason.REPETITION)
-# What an entry takes besides its ids and its key's: objects, and their place in the store. Measured: 528, and 552
+# Bytes of an entry besides its ids and its key's ids: objects, and their place in the store. Measured: 528, and 552
 # with a log-probability.
 _ENTRY_BYTES: Final = 576
-# What a hypothesis takes besides its ids: objects. Measured: 226.
+# Bytes of a hypothesis besides its ids: objects. Measured: 226.
 _HYPOTHESIS_BYTES: Final = 256
-# What the attention of a token takes besides its numbers: an object, and its place in lists.
+# Bytes of the attention of a token besides its numbers: an object, and its place in lists.
 _ROW_BYTES: Final = 144
-# What a form of a term takes in a key, and each of its tokens: objects.
+# Bytes of a form of a term in a key, and of each of its tokens: objects.
 _FORM_BYTES: Final = 128
 _FORM_TOKEN_BYTES: Final = 40
 _SCORE_BYTES: Final = 8  # of a token
@@ -34,15 +34,15 @@ class Key(NamedTuple):
     scored_ids: bytes
     max_target_tokens: int
     decoding: Decoding
-    terms: tuple[Term, ...]  # of the constraints, of which all else is the same in the whole bundle, but ...
+    terms: tuple[Term, ...]  # of the constraints, as `at_most`; all else in them is the same in one bundle
     at_most: tuple[tuple[Form, int], ...]
 
     @classmethod
     def of(cls, decode: Decode) -> "Key":
-        """Make the key of what is asked of the engine."""
+        """Make the key of a decode."""
         constraints = decode.constraints
         return cls(
-            array("i", decode.source_ids).tobytes(),  # an int of its own takes 36 bytes
+            array("i", decode.source_ids).tobytes(),  # an int object takes 36 bytes
             decode.start_ids,
             array("i", decode.prefix_ids).tobytes() if decode.prefix_ids else b"",
             array("i", decode.scored_ids).tobytes() if decode.scored_ids else b"",
@@ -57,10 +57,10 @@ class Result(NamedTuple):
     """The outcome of a decode.
 
     Attributes:
-        target_ids: of the translation.
-        log_probability: of it.
-        finish_reason: why it ended.
-        engine_s: seconds from its being taken by an engine thread to its end.
+        target_ids: target ids of the translation.
+        log_probability: log-probability of the translation.
+        finish_reason: why the decode ended.
+        engine_s: seconds from the start of the decode on an engine thread to its end.
         hypotheses: see :class:`Decode`.
         attention: see :class:`Decode`.
         token_log_probabilities: see :class:`Decode`.
@@ -76,7 +76,7 @@ class Result(NamedTuple):
 
     @classmethod
     def of(cls, decode: Decode) -> "Result":
-        """Make the result of a decode that has ended in a way that lasts."""
+        """Make the result of a decode that has ended for one of the reasons in `_LASTING`."""
         assert decode.finish_reason is not None, "it has ended without an error"
         return cls(
             array("i", decode.target_ids),
@@ -89,7 +89,7 @@ class Result(NamedTuple):
         )
 
     def end(self, decode: Decode, now_s: float) -> None:
-        """End a decode that asks for the same, and has not begun, in the same way."""
+        """End an equal decode, which has not begun, with this result."""
         decode.target_ids = self.target_ids.tolist()
         decode.log_probability = self.log_probability
         decode.attention = list(self.attention)
@@ -102,20 +102,20 @@ class Result(NamedTuple):
 class ResultCache(LruStore[Key, Result]):
     """Results of one bundle, bounded in bytes.
 
-    Neither errors nor draws are kept: hardly anybody gives the seed of a draw again.
+    Neither errors nor sampled translations are kept: the seed of a sample is hardly ever sent again.
     """
 
     def __init__(self, limit_bytes: int, metrics: ModelMetrics) -> None:
         """Make an empty cache.
 
         Args:
-            limit_bytes: what the results may take, keys and books counted; 0: none is kept.
+            limit_bytes: limit of the memory of results, keys and overhead included; 0: none is kept.
         """
         super().__init__(limit_bytes, metrics.result_cache_bytes.inc)
         self._metrics = metrics
 
     def keep(self, key: Key, decode: Decode) -> None:
-        """Remember how a decode ended, if it would end so again."""
+        """Keep the result of a decode, if an equal decode would end in the same way."""
         if decode.finish_reason not in _LASTING or key.decoding.sampling is not None:
             return
         result = Result.of(decode)
@@ -123,7 +123,7 @@ class ResultCache(LruStore[Key, Result]):
 
     def count(self, hits: Sequence[Result], missed: Sequence[Key]) -> None:
         """Enter lookups in the metrics."""
-        # Most calls are of one kind: a count of 0 would take as long as another.
+        # Most calls have only hits or only misses: a count of 0 would take as long as any other.
         if hits:
             self._metrics.result_cache_hits_total.inc(len(hits))
             self._metrics.result_cache_saved_seconds_total.inc(sum([result.engine_s for result in hits]))
@@ -146,6 +146,6 @@ def size_bytes(key: Key, result: Result) -> int:
         + result.target_ids.itemsize * tokens
         + _SCORE_BYTES * len(result.token_log_probabilities)
         + _HYPOTHESIS_BYTES * len(result.hypotheses)
-        # Hypotheses share the rows of what they have in common: an object is counted once.
+        # Hypotheses share the attention of their common tokens: each object is counted once.
         + sum({id(row): row.nbytes + _ROW_BYTES for row in rows}.values())
     )

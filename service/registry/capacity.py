@@ -9,7 +9,7 @@ from dragoman.errors import BundleError
 from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
 from service.settings import MEGABYTE, Settings
 
-# From there on, a step waits for memory more than for a core: by more cores, many sentences lose nothing, and few gain.
+# From this size on, memory bounds a step: more cores make a small batch faster, and a large one no slower.
 _LARGE_BYTES: Final = 256 * MEGABYTE
 
 
@@ -19,17 +19,17 @@ def item_bytes(manifest: Manifest) -> int:
 
 
 def slot_bytes(manifest: Manifest) -> int:
-    """Count the bytes of the keys and values of one slot, its own ones and its encoder memory, and of its states."""
+    """Count the bytes of one slot: its own keys and values, its encoder memory, and its decoder states."""
     tokens = manifest.cached_layers * manifest.target_capacity + manifest.decoder_layers * manifest.max_source_tokens
     states = 2 * manifest.state_layers * manifest.d_model * np.dtype(LOGITS_TYPES[manifest.precision]).itemsize
     return tokens * 2 * manifest.attention_width * item_bytes(manifest) + states
 
 
 def slots_of(manifest: Manifest, settings: Settings) -> int:
-    """Count the slots of each thread: as many as the settings ask for and their budget pays for.
+    """Count the slots of each thread: the number in the settings, or fewer where the memory budget is too small.
 
     Raises:
-        BundleError: the budget does not pay for one, or for as many as a request without options takes.
+        BundleError: the budget is too small for the slots of a request without options, which are one or more.
     """
     if not settings.kv_cache_mb:
         return settings.slots

@@ -1,4 +1,4 @@
-"""The models that are served, and which of them a request means."""
+"""The served models, and the choice of the model of a request."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ class Pipeline(NamedTuple):
     """The parts of a model that work for calls while it is in memory.
 
     Attributes:
-        intake: where segments go, which stands before the mailbox.
+        intake: takes the segments, before the mailbox does.
     """
 
     translator: Translator
@@ -47,20 +47,20 @@ class EngineHandle(Protocol):
         """Measure how long its current step has been running; 0 where none does."""
 
     def stop(self) -> None:
-        """End it, and give back what it holds; what is unfinished fails."""
+        """End the engine and free its memory; unfinished segments fail."""
 
 
 @dataclass(eq=False)
 class ServedModel:
-    """One model: what it is, and what works for it while it is in memory; lives on the event loop.
+    """One model: its manifest, and its pipeline and engine while it is in memory; lives on the event loop.
 
     Attributes:
-        slots: of each thread of the engine: no segment may take more.
+        slots: slots of each engine thread; no segment may take more.
         pipeline: None while the model is not in memory.
-        engine: of the pipeline; None where there is none any more.
-        cost_bytes: what it takes of the memory, or would take, see `model_cost`.
-        leaving: it takes no new calls, since others wait for its memory.
-        last_used_s: when a call last began or ended, on the clock of `time.monotonic`; 0 where none has.
+        engine: the engine of the pipeline; None while there is none.
+        cost_bytes: memory that the model takes, or would take once loaded; see `model_cost`.
+        leaving: whether it refuses new calls, because other models wait for its memory.
+        last_used_s: when a call last began or ended, on the clock of `time.monotonic`; 0 before the first call.
     """
 
     manifest: Manifest
@@ -70,7 +70,7 @@ class ServedModel:
     cost_bytes: int = 0
     leaving: bool = field(default=False, init=False)
     last_used_s: float = field(default=0.0, init=False)
-    _held_since_s: dict[object, float] = field(default_factory=dict, init=False)  # of each call, in their order
+    _held_since_s: dict[object, float] = field(default_factory=dict, init=False)  # by call, the oldest first
 
     @property
     def name(self) -> str:
@@ -79,12 +79,12 @@ class ServedModel:
 
     @property
     def takes_calls(self) -> bool:
-        """Whether a call can begin now; else it has to wait for the memory."""
+        """Whether a call can begin now; otherwise the call waits until the model is in memory."""
         return self.pipeline is not None and not self.leaving
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep the model, though it may be served no more: a call has chosen it and will bring segments."""
+        """Keep the model during the block, even if it is withdrawn: a call has chosen it and will bring segments."""
         holder = object()
         self._held_since_s[holder] = self.last_used_s = time.monotonic()
         try:
@@ -100,31 +100,31 @@ class ServedModel:
 
     @property
     def busy(self) -> bool:
-        """Whether segments are on their way to it, wait for it or run on it."""
+        """Whether a call holds the model, or segments wait for its engine or run on it."""
         return bool(self._held_since_s) or (self.pipeline is not None and self.pipeline.busy)
 
     def close(self) -> None:
-        """Refuse segments from now on, and forget what was in memory."""
+        """Refuse segments from now on, and forget the pipeline."""
         pipeline, self.pipeline = self.pipeline, None
         self.leaving = False
         if pipeline is not None:
             pipeline.close()
 
     def in_memory(self) -> Pipeline:
-        """Give what works for it; raises LoadingError where the model is not in memory."""
+        """Give the pipeline; raises LoadingError where the model is not in memory."""
         if self.pipeline is None:
             raise LoadingError(f"model {self.name} is not in memory")
         return self.pipeline
 
 
 class Choice(NamedTuple):
-    """A model with the languages of a request, by the codes that it has for them.
+    """The model of a request, with the languages of the request as codes of the model.
 
     Attributes:
-        model: that translates.
-        source: one of its source languages; "" where it has several and the request says none.
-        target: likewise of its target languages.
-        pivot: what translates into `source` first, where no model serves the request by itself.
+        model: the model that translates into `target`.
+        source: one of the model's source languages; "" where it has several and the request names none.
+        target: one of its target languages; "" likewise.
+        pivot: the choice that translates into `source` first; None where one model serves the request.
     """
 
     model: ServedModel
@@ -134,16 +134,16 @@ class Choice(NamedTuple):
 
     @property
     def first(self) -> ServedModel:
-        """The model that takes the texts as they come."""
+        """The model that reads the texts of the request."""
         return self.pivot.model if self.pivot else self.model
 
     @property
     def models(self) -> tuple[ServedModel, ...]:
-        """All that texts go through, in their order."""
+        """All models that translate the texts, in this order."""
         return (*(self.pivot.models if self.pivot else ()), self.model)
 
     def closeness(self) -> tuple[bool, int]:
-        """Say how closely it fits the request; the more, the closer."""
+        """Give a sort key: of two choices, the greater one fits the request more closely."""
         return self.model.manifest.languages.is_pair, len(self.source) + len(self.target)
 
 
@@ -154,7 +154,7 @@ class Catalog:
         """Make a catalog.
 
         Args:
-            pivot_language: over which texts are translated where no model serves both languages; "": over none.
+            pivot_language: the language between source and target where no model serves both; "": none.
         """
         self._pivot_language = pivot_language
         self._models = sorted(models, key=lambda model: model.manifest.name)
@@ -177,10 +177,10 @@ class Catalog:
         """Find the model of a request, and its languages.
 
         Args:
-            name: its name, or "" to choose by the languages: then the closest match, a model of one pair before one of
-                many languages, else the first by name.
-            source: BCP-47 code, or another under which a model knows a language; "" only with a name: then any.
-            target: as `source`; "": the only one.
+            name: name of the model; "" chooses the closest match by the languages: a model of one pair before a model
+                of many languages, and of equal ones the first by name.
+            source: BCP-47 code, or an alias that a model has for it; "" only with a name: any language of the model.
+            target: as `source`; "": the only target language of the model.
 
         Raises:
             UnknownModelError: no model has the name.
@@ -198,7 +198,7 @@ class Catalog:
 
     @property
     def first_source(self) -> str:
-        """A language from which there is translation, for texts that say nothing of theirs."""
+        """The first source language of the first model, for texts whose language is unknown."""
         return next(iter(self.pairs()))
 
     def _all_languages(self) -> frozenset[str]:
@@ -221,14 +221,14 @@ class Catalog:
         return {source: [target for target in targets if target != source] for source, targets in pairs.items()}
 
     def _needs_target(self) -> bool:
-        """Tell whether a language is translated into several others, so that a request has to say which."""
+        """Tell whether a language is translated into several others, so that a request has to name its target."""
         return any(len(targets) > 1 for targets in self.pairs().values())
 
     def _sources(self, name: str, target: str) -> tuple[str, ...]:
         """List the languages from which a request can be translated, those of the first model first.
 
         Args:
-            name: of its model, or "".
+            name: name of the request's model, or "".
             target: as for :meth:`choose`; "": any.
 
         Raises:
@@ -247,9 +247,9 @@ class Catalog:
         return choice or (None if name else self._over_pivot(source, target))
 
     def _over_pivot(self, source: str, target: str) -> Choice | None:
-        """Find two models that translate over the pivot language; None where there are none.
+        """Find two models that translate through the pivot language; None where there are none.
 
-        A text that is in the target language already is not translated there and back.
+        None also where the source is in the target language already: a text is not translated there and back.
         """
         if not self._pivot_language:
             return None
@@ -274,16 +274,16 @@ def _closest(models: Iterable[ServedModel], source: str, target: str) -> Choice 
 
 
 def _fitting(model: ServedModel, source: str, target: str) -> Choice | None:
-    """Give a model with its languages that serve the asked ones, "" for one that is not told; None if it has none."""
+    """Match a request's languages with a model's, "" for a language that the request omits; None if one is missing."""
     languages = model.manifest.languages
     reads, writes = languages.source(source) or "", languages.target(target) or ""
     if (source and not reads) or (target and not writes):
         return None
-    # Between two languages of which one is both, there is nothing to translate, unless that is what the model is for.
+    # Source and target are one language: there is nothing to translate, unless the model is made for this pair.
     return None if reads and reads == writes and not languages.is_pair else Choice(model, reads, writes)
 
 
 def _languages(model: ServedModel) -> str:
-    """Say what a model translates."""
+    """Name the source and target languages of a model."""
     sides = model.manifest.source_languages, model.manifest.target_languages
     return " to ".join(language.several(codes, "/") for codes in sides)

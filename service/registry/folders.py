@@ -1,4 +1,4 @@
-"""The folders of the models: all that lies in them is served from the start, and a plugin follows their changes."""
+"""The model folders: every bundle in them is served from the start, and a plugin follows later changes."""
 
 import asyncio
 from collections import defaultdict
@@ -21,27 +21,27 @@ class Followed(Protocol):
     """Other files that are read with the models: the glossaries."""
 
     def refresh(self, *, everything: bool = False) -> int:
-        """Read what is new or has changed, or everything; for any thread, one at a time; gives how many are wrong."""
+        """Read new and changed files, or all; gives the number of invalid files. For any thread, one call at a time."""
 
 
 class ModelFolders:
-    """Serves what lies in the folders at the start, and the glossaries; lives on the event loop."""
+    """Serves the bundles in the folders at the start, and reads the glossaries; lives on the event loop."""
 
     def __init__(self, settings: Settings, metrics: Metrics, memory: Residency, glossaries: Followed) -> None:
         self._settings = settings
         self._metrics = metrics
         self._memory = memory
         self._glossaries = glossaries
-        self._found: dict[Path, Bundle] = {}  # those that are served, or about to be
+        self._found: dict[Path, Bundle] = {}  # the bundles that are served, or about to be
         self._stopped = asyncio.Event()
 
     async def start(self, stop: asyncio.Event) -> None:
-        """Serve every bundle, one after the other; leave early if told to stop.
+        """Serve every bundle, one after the other; returns early once `stop` is set.
 
-        Of each only the manifest is read before it is loaded, which on demand may be later.
+        All manifests are read before the first bundle is loaded. With loading on demand, a bundle may be loaded later.
 
         Raises:
-            BundleError: there is none, or one cannot be served: at a start somebody is watching.
+            BundleError: there is no bundle, or one cannot be served; the start fails, since somebody watches it.
         """
         await asyncio.to_thread(self._glossaries.refresh)
         paths = await asyncio.to_thread(self._paths)
@@ -59,10 +59,10 @@ class ModelFolders:
             await self._serve(path)
 
     async def follow(self, asked: asyncio.Event) -> None:
-        """Serve what the folders have now, whenever asked to, until :meth:`stop`: nothing, without a plugin."""
+        """Serve the present bundles of the folders each time `asked` is set, until :meth:`stop`; does nothing here."""
 
     def stop(self) -> None:
-        """Begin nothing new; what is being loaded will be stopped with the registry."""
+        """Begin no further load; a model that is being loaded is stopped with the registry."""
         self._stopped.set()
 
     def _paths(self) -> Collection[Path]:
@@ -84,7 +84,7 @@ def folders_of(
     registry: ModelRegistry,
     health: Health,
 ) -> ModelFolders:
-    """Choose what serves the folders: a plugin that follows them, where there is one."""
+    """Make the object that serves the folders; where there is a plugin that follows them, the plugin makes it."""
     make: Callable[..., ModelFolders] | None = plugins.first(plugins.FOLDERS)
     if make is None:
         return ModelFolders(settings, metrics, memory, glossaries)
@@ -99,7 +99,7 @@ def check_names(found: Mapping[Path, Manifest]) -> None:
 
 
 def one_name(name: str, paths: Sequence[Path]) -> str:
-    """Say which bundles have one name, and what to do."""
+    """Make the message about bundles of one name, with the remedy."""
     return (
         f"{len(paths)} bundles are called {name!r}: {', '.join(map(str, paths))}; "
         "export one of them with another --name, or give the folder of one with --models"
@@ -107,7 +107,7 @@ def one_name(name: str, paths: Sequence[Path]) -> str:
 
 
 def by_name(found: Mapping[Path, Manifest]) -> dict[str, list[Path]]:
-    """List the bundles of each name, by their paths."""
+    """Group the paths of bundles by the bundles' names."""
     paths = defaultdict(list)
     for path in sorted(found):
         paths[found[path].name].append(path)

@@ -7,7 +7,7 @@ from typing import Final
 from service.wire import SERVICE
 
 _SERVER: Final = ("", SERVICE)
-BUNDLES: Final = "dragoman.bundles"  # no service to call: what those who run the server ask about
+BUNDLES: Final = "dragoman.bundles"  # no gRPC service: a name for the operators' checks
 
 
 def name_of(model: str) -> str:
@@ -16,11 +16,11 @@ def name_of(model: str) -> str:
 
 
 class Health:
-    """Nothing serves until it is told of models, and for ever after :meth:`leave`.
+    """Nothing is serving before :meth:`serve` names the models, nor after :meth:`leave`.
 
-    The names "" and "dragoman.v1.Translation" are the server's, which serves unless a step of any model stalls;
-    "dragoman.v1.Translation/<model>" is a model's. One that was served, or was to be, and is not, does not serve.
-    "dragoman.bundles" serves while the bundles on disk are those that are served.
+    The names "" and "dragoman.v1.Translation" stand for the server: it is serving unless a step of any model stalls.
+    "dragoman.v1.Translation/<model>" stands for a model. A model that was served, or should be, and is not now, is
+    reported as not serving. "dragoman.bundles" is serving while the served bundles are the bundles on disk.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Health:
         return dict(self._serving)
 
     async def follow(self, name: str) -> AsyncIterator[bool | None]:
-        """Say whether a server or model serves, and again whenever that changes; at the end, the last of it."""
+        """Yield whether a server or model serves, now and after each change; ends after :meth:`end`."""
         told: list[bool | None] = []
         while True:
             news, serving = self._news, self.is_serving(name)
@@ -65,22 +65,22 @@ class Health:
         self._tell()
 
     def miss(self, model: str) -> None:
-        """Note that a model could not be loaded; one that is served all the same stays as it is."""
+        """Note that a model could not be loaded; the state of a model that is still served does not change."""
         self._serving.setdefault(name_of(model), False)
         self._tell()
 
     def agree(self, *, agree: bool) -> None:
-        """Note whether what is served is what is on disk: no bundle was refused, and none is gone."""
+        """Note whether the served bundles are the bundles on disk: none was refused, and none is gone."""
         self._agree = agree
         self._tell()
 
     def stall(self, models: Iterable[str]) -> None:
-        """Note that in these models a step stalls, and in no others."""
+        """Note the models in which a step stalls now; in all other models none does."""
         self._stalled = frozenset(models)
         self._tell()
 
     def unloadable(self, models: Iterable[str]) -> None:
-        """Note that these models could not be loaded when they were needed, and no others."""
+        """Note all models that could not be loaded when a call needed them."""
         self._unloadable = frozenset(models)
         self._tell()
 
@@ -90,7 +90,7 @@ class Health:
         self._tell()
 
     def end(self) -> None:
-        """Send the followers away: the server has stopped. gRPC would cancel them, and log each as an error."""
+        """End all :meth:`follow` calls: the server has stopped. gRPC would cancel them, and log each as an error."""
         self._ended = True
         self._tell()
 

@@ -42,12 +42,12 @@ def load(
     """Load a bundle, have plugins check that it decodes as it should, and start its engine; takes seconds.
 
     Args:
-        bundle: whose hashes were checked, or are while it is loaded.
-        loop: on which callers are told of progress.
-        take: gives the graphs of the bundle where they are open already.
+        bundle: its hashes were checked before, or are checked during the load.
+        loop: the event loop on which callers learn of progress.
+        take: gives the graphs of the bundle if they are open already, else None.
 
     Raises:
-        BundleError: a graph or the tokenizer cannot be loaded, the graphs do not run, or not as they should.
+        BundleError: a graph or the tokenizer cannot be loaded, or the graphs do not run or decode wrongly.
     """
     mailbox = Mailbox(
         settings.queue_source_tokens,
@@ -74,7 +74,7 @@ def load(
     try:
         for check in plugins.load(plugins.CHECKS):
             check(engine, bundle.manifest, tokenizer.vocabulary_sizes[0])
-        allocator.give_back()  # the weights as they were before onnxruntime laid them out
+        allocator.give_back()  # frees the first copy of the weights: onnxruntime has reordered them
         engine.start()
     except BaseException:
         engine.stop()
@@ -90,7 +90,7 @@ def load(
 
 
 class Loader:
-    """Loads bundles off the event loop, and counts that."""
+    """Loads bundles on a thread beside the event loop, and counts the loads."""
 
     def __init__(self, settings: Settings, metrics: Metrics, load: Load) -> None:
         self._settings = settings
@@ -98,11 +98,11 @@ class Loader:
         self._load = load
 
     async def load(self, bundle: Bundle, cost: Cost) -> ServedModel:
-        """Load a bundle; the model knows its cost then.
+        """Load a bundle, and set the cost of its model.
 
         Args:
-            bundle: its hashes are checked where they have not been.
-            cost: as estimated; corrected by how much the process grows meanwhile.
+            bundle: its hashes are checked unless they were checked before.
+            cost: the estimate; corrected by the growth of the process during the load.
 
         Raises:
             BundleError: it cannot be loaded.
@@ -127,20 +127,20 @@ class Loader:
             _log.info("loaded", model=manifest.name, precision=manifest.precision, path=str(bundle.path), **told)
             loaded.cost_bytes = cost.corrected(anonymous_bytes() - before_bytes).total_bytes
             return loaded
-        except Exception as error:  # of the runtime, whose exceptions share no base class of its own
+        except Exception as error:  # onnxruntime's exceptions share no base class of its own
             if loaded and loaded.engine:
                 loaded.engine.stop()
             loaded, why = None, in_one_line(error)
-        allocator.give_back()  # the error is forgotten, and with it what was loaded
+        allocator.give_back()  # `error` is deleted here, and with it the loaded objects
         raise BundleError(why)
 
 
 @contextmanager
 def _checked(bundle: Bundle) -> Iterator[Bundle]:
-    """Check the hashes of a bundle until the block ends, unless that has been done.
+    """Check the hashes of a bundle by the end of the block, unless they were checked before.
 
     Raises:
-        BundleError: a file is missing or has changed, or it is another bundle by now.
+        BundleError: a file is missing or has changed, or another bundle is in its place now.
     """
     if bundle.hashed:
         yield bundle
@@ -154,6 +154,6 @@ def _checked(bundle: Bundle) -> Iterator[Bundle]:
 
 
 def in_one_line(error: Exception) -> str:
-    """Say in one line what went wrong."""
+    """Describe an error in one line."""
     kind = "" if isinstance(error, DragomanError) else f"{type(error).__name__}: "
     return kind + " ".join(str(error).split())

@@ -12,14 +12,14 @@ from service.runtime.host import RUN_SIZE
 from service.runtime.slots import LOGITS_TYPES
 from service.settings import MEGABYTE, Settings
 
-# Measured, see docs/operating.md: what any model takes, its tokenizer and threads among it; ...
+# Measured, see docs/operating.md: for any model, with its tokenizer and threads; ...
 _BASE_BYTES: Final = 4 * MEGABYTE
 # ... for each byte of its files: onnxruntime brings the weights of products into an order of its own; ...
 _BYTES_OF_FILE: Final = 1.75
-# ... and for each token of a run of the encoder, as many numbers of the model's width, on each thread.
+# ... and vectors of the model's width for each token of an encoder run, on each thread.
 _WIDTHS_OF_TOKEN: Final = 16
 _FLOAT_BYTES: Final = 4
-# Of a segment of a model with a shortlist; 19 of 20 sentences have fewer.
+# Candidates of a segment, in a model with a shortlist; 19 of 20 sentences have fewer.
 _CANDIDATES: Final = 1_400
 _STATUS: Final = Path("/proc/self/status")
 _ANONYMOUS: Final = "RssAnon:"
@@ -35,8 +35,8 @@ class Cost(NamedTuple):
     """The memory of a model.
 
     Attributes:
-        loaded_bytes: taken by loading it.
-        later_bytes: taken as it works: slots, caches, and what runs of the encoder need.
+        loaded_bytes: memory that the load takes.
+        later_bytes: memory that slots, caches and runs of the encoder take later.
     """
 
     loaded_bytes: int
@@ -44,13 +44,13 @@ class Cost(NamedTuple):
 
     @property
     def total_bytes(self) -> int:
-        """All that it takes at most."""
+        """The most memory that the model takes."""
         return self.loaded_bytes + self.later_bytes
 
     def corrected(self, grown_bytes: int) -> "Cost":
-        """Take the growth of the process while it was loaded, where that is more than the estimate.
+        """Replace `loaded_bytes` by the growth of the process during the load, where the growth is more.
 
-        It is never less: what the process had freed before is taken again without growth.
+        A smaller growth says nothing: memory that the process had freed before is reused without growth.
         """
         return self._replace(loaded_bytes=max(self.loaded_bytes, grown_bytes))
 
@@ -59,7 +59,7 @@ def estimate(bundle: Bundle, settings: Settings) -> Cost:
     """Estimate the memory of a model before it is loaded.
 
     Args:
-        bundle: whose hashes need not have been checked.
+        bundle: its hashes need not be checked yet.
 
     Raises:
         BundleError: a file is missing, or the settings leave no room for its slots.
@@ -82,7 +82,7 @@ def estimate(bundle: Bundle, settings: Settings) -> Cost:
 
 
 def anonymous_bytes() -> int:
-    """Measure the memory of this process that is resident and no file's; 0 where the system does not tell."""
+    """Measure the resident memory of this process that maps no file; 0 where the system does not tell it."""
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:  # not Linux

@@ -1,4 +1,4 @@
-"""The models that are served now. They come and go without a call noticing; lives on the event loop."""
+"""The models that are served now, added and replaced without a call noticing; lives on the event loop."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -15,17 +15,17 @@ from service.registry.catalog import Catalog, EngineHandle, ServedModel
 from service.registry.health import Health
 from service.telemetry.metrics import Metrics
 
-_LOOK_S: Final = 0.05  # between two looks whether anybody still needs an engine that is to go
+_LOOK_S: Final = 0.05  # between two checks whether a call still needs a replaced model
 
 _log = structlog.get_logger()
 
 
 class ModelRegistry:
-    """The served models, and those that were replaced and finish what runs on them.
+    """The served models, and the replaced models that still finish their segments.
 
     Attributes:
-        failed: set once an engine has ended though nobody told it to: one that was serving, that is. One that had been
-            replaced fails its own calls only.
+        failed: set once the engine of a served model has ended by itself. The engine of a replaced model fails its own
+            calls only.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ModelRegistry:
         """Make a registry without models.
 
         Args:
-            show: has calls choose among these models from now on.
+            show: called with each new catalog: calls choose among its models from then on.
         """
         self._metrics = metrics
         self._health = health
@@ -46,7 +46,7 @@ class ModelRegistry:
         self._models: tuple[ServedModel, ...] = ()
         self._retiring: set[asyncio.Task[None]] = set()
         self._ending: list[ServedModel] = []
-        # One thread: it has let go of the engine that it stopped before it hands the memory of it back.
+        # One thread: it has dropped its reference to a stopped engine before it returns that engine's memory.
         self._stopper = ThreadPoolExecutor(1, thread_name_prefix="stopper")
         self._open = False
         self._stopping = False
@@ -65,22 +65,22 @@ class ModelRegistry:
 
     @property
     def served(self) -> tuple[ServedModel, ...]:
-        """Those that calls choose among, or will once the registry is open; some may not be in memory."""
+        """The models that calls choose among once the registry is open; some may not be in memory."""
         return self._served
 
     @property
     def names(self) -> list[str]:
-        """Theirs."""
+        """The names of the served models."""
         return [model.name for model in self._served]
 
     @property
     def in_memory(self) -> list[ServedModel]:
-        """Those that take memory: served ones, and those that finish what runs on them or are just being ended."""
+        """The models that take memory: served models, and models that finish their segments or are being ended."""
         return [*self._models, *self._ending]
 
     @property
     def ending(self) -> frozenset[ServedModel]:
-        """Those of `in_memory` that are served no more, or are just being ended."""
+        """The models of `in_memory` that are no longer served, or are being ended."""
         return frozenset(self._ending)
 
     def find(self, name: str) -> ServedModel | None:
@@ -92,20 +92,20 @@ class ModelRegistry:
         return {model.name: engine.step_age_s() for model in self._models if (engine := model.engine) is not None}
 
     def open(self) -> None:
-        """Have calls choose among the models, from now on at every change."""
+        """Show the models to calls, now and after every change."""
         self._open = True
         self._switch(self._served)
 
     def close(self) -> None:
-        """Leave calls alone from now on."""
+        """Show calls no further change of the models."""
         self._open = False
 
     def put(self, model: ServedModel, *, is_new: bool = True) -> None:
-        """Take a model that was loaded, and runs.
+        """Take a loaded model whose engine runs.
 
         Args:
-            is_new: serve it in place of another of its name, which finishes what runs on it and goes. Else it is one of
-                those that are served; where it was withdrawn or replaced meanwhile, it goes.
+            is_new: True: serve it in place of a model of its name, which finishes its segments and is ended. False: it
+                is served already and was only loaded; it is ended if it was withdrawn or replaced meanwhile.
         """
         engine = model.engine
         assert engine is not None, "it runs"
@@ -119,28 +119,28 @@ class ModelRegistry:
         self._tell_memory()
 
     def offer(self, model: ServedModel) -> None:
-        """Serve a model that may not be in memory; as :meth:`put`."""
+        """Serve a model that may not be in memory, in place of a model of its name."""
         self._exchange(model.name, model)
 
     def withdraw(self, name: str) -> None:
-        """Serve a model no more; it finishes what runs on it and goes."""
+        """Stop serving a model; it finishes its segments and is ended."""
         self._exchange(name)
 
     async def unload(self, model: ServedModel) -> None:
-        """Take a model that no call needs out of the memory, and wait until that is free; it is served all the same."""
+        """Remove a model that no call needs from memory, and wait until its memory is free; it stays served."""
         self._leave([model])
         await self._end(model)
         await self._give_back(model)
 
     async def stop(self) -> None:
-        """End all engines; what runs on them fails."""
+        """End all engines; unfinished segments fail."""
         self._stopping = True
         await asyncio.gather(*self._retiring)
         for model in self._models:
             await self._end(model)
 
     def _exchange(self, name: str, *new: ServedModel) -> None:
-        """Serve these in place of what has this name."""
+        """Serve the new models in place of a model of this name."""
         old = [model for model in self._served if model.name == name]
         self._switch((*(model for model in self._served if model not in old), *new))
         for model in self._leave(old):
@@ -157,7 +157,7 @@ class ModelRegistry:
             self._health.serve(self.names)
 
     def _leave(self, models: Collection[ServedModel]) -> list[ServedModel]:
-        """Count models no more among those that are served and in memory; gives those that were."""
+        """Move models from those in memory to those that are ending; gives the moved models."""
         leaving = [model for model in self._models if model in models]
         self._models = tuple(model for model in self._models if model not in leaving)
         self._ending += leaving
@@ -168,7 +168,7 @@ class ModelRegistry:
         self._metrics.tell_memory({model.name: model.cost_bytes for model in self._models})
 
     def _mailboxes(self) -> list[Mailbox]:
-        """List those of the models in memory; for any thread, while models leave."""
+        """List the mailboxes of the models in memory; for any thread, also while models leave."""
         pipelines = [model.pipeline for model in self._models]
         return [pipeline.mailbox for pipeline in pipelines if pipeline is not None]
 
@@ -202,13 +202,13 @@ class ModelRegistry:
             self.failed.set()
 
     async def _end(self, model: ServedModel) -> None:
-        """End the engine of a model, and forget it: what was its memory is free then."""
+        """End the engine of a model, and forget the engine: its memory is free then."""
         model.close()
         engine, model.engine = model.engine, None
         assert engine is not None, "it is ended once"
         await asyncio.get_running_loop().run_in_executor(self._stopper, engine.stop)
 
     async def _give_back(self, model: ServedModel) -> None:
-        """Hand to the system what was the memory of a model."""
+        """Return the free memory of an ended model to the system."""
         await asyncio.get_running_loop().run_in_executor(self._stopper, allocator.give_back)
         self._ending.remove(model)

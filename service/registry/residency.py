@@ -1,4 +1,4 @@
-"""The models in memory: all of them, or those that a plugin chooses."""
+"""The models in memory: all models, or those that a plugin chooses."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ from service.telemetry.metrics import Metrics
 
 
 class Residency:
-    """The models in memory are all of them: each is loaded before it is served; lives on the event loop.
+    """Keeps all models in memory: each is loaded before it is served; lives on the event loop.
 
-    A plugin has another one, which loads models when calls need them, and has them leave.
+    A plugin has another class, which loads models when calls need them, and unloads models.
     """
 
     def __init__(self, settings: Settings, registry: ModelRegistry, loader: Loader) -> None:
@@ -29,17 +29,17 @@ class Residency:
         self._closed = False
 
     def check(self, bundles: Sequence[Bundle]) -> None:
-        """Check that each of the bundles that a server starts with can have room; for any thread.
+        """Check that each bundle of the server's start can have room in memory; for any thread.
 
         Raises:
-            BundleError: one cannot, or a file is missing.
-            SettingsError: a pinned model is none of theirs.
+            BundleError: a bundle has no room, or a file is missing.
+            SettingsError: a pinned model is in none of the bundles.
         """
         for bundle in bundles:
             estimate(bundle, self._settings)
 
     async def serve(self, bundle: Bundle) -> None:
-        """Serve a bundle in place of what has its name.
+        """Serve a bundle in place of a model of its name.
 
         Raises:
             BundleError: it cannot be loaded, or it is too large.
@@ -53,40 +53,40 @@ class Residency:
             raise draining()
 
     def try_again(self, name: str) -> None:
-        """Load a model at the next call, though it could not be loaded before: its files have been looked through."""
+        """Load a model at the next call even if its last load failed: its files have been checked again since."""
 
     def note_moved(self, bundle: Bundle) -> None:
-        """Note where the bundle of a served model lies now: its files may be read again."""
+        """Note the new folder of a served model's bundle: its files may be read again."""
 
     async def bring(self, models: Sequence[ServedModel], held: ExitStack, size_bytes: int, client: str) -> bool:
         """Wait until all of these models are in memory, and hold them.
 
         Returns:
-            Whether they are held; False: one was replaced meanwhile, and the call has to choose again.
+            Whether the models are held; False: one was replaced meanwhile, and the call has to choose again.
 
         Raises:
-            DragomanError: they are not in memory in the time that a call may wait, or cannot be.
+            DragomanError: a model cannot be loaded, or not in the time that a call may wait.
         """
-        raise draining()  # where all are in memory, only those are not that ended with the server
+        raise draining()  # here a model is out of memory only once the server is stopping
 
     async def follow(self) -> None:
-        """Have models leave that are not needed, until :meth:`close`."""
+        """Unload models that are not needed, until :meth:`close`."""
 
     def close(self) -> None:
-        """Begin no further load; all that waits is refused."""
+        """Begin no further load; waiting calls are refused."""
         self._closed = True
 
     async def closed(self) -> None:
-        """Wait for a load that nobody else waits for."""
+        """Wait for the end of a load that has begun."""
 
 
 def residency_of(
     settings: Settings, metrics: Metrics, registry: ModelRegistry, health: Health, loader: Loader
 ) -> Residency:
-    """Choose what loads models.
+    """Make the object that loads models.
 
     Raises:
-        SettingsError: models are to leave the memory, and no plugin can do that.
+        SettingsError: the settings ask to unload models, and no plugin can do that.
     """
     if not (settings.model_memory_mb or settings.keep_alive_s):
         return Residency(settings, registry, loader)
@@ -100,5 +100,5 @@ def residency_of(
 
 
 def draining() -> DrainingError:
-    """Make the error of what begins no more."""
+    """Make the error for loads and calls that are refused because the server stops."""
     return DrainingError("the server is shutting down")

@@ -15,7 +15,7 @@ _log = structlog.get_logger()
 
 
 class Watchdog:
-    """Looks again and again how long the current step of each model has been running, and tells of every change."""
+    """Measures at intervals how long the current step of each model has been running, and tells every change."""
 
     def __init__(
         self,
@@ -24,12 +24,12 @@ class Watchdog:
         tell: Callable[[frozenset[str]], None],
         metrics: Metrics,
     ) -> None:
-        """Make a watchdog that believes that all is well.
+        """Make a watchdog that knows of no stalled step.
 
         Args:
-            step_ages_s: how long the oldest step that runs has been running, by model; 0 where none runs.
+            step_ages_s: gives the age of the oldest running step, by model; 0 where none runs.
             timeout_s: a step that takes longer has stalled.
-            tell: called with the models in which a step stalls, whenever they are others than before.
+            tell: called with the models in which a step stalls, whenever this set changes.
         """
         self._step_ages_s = step_ages_s
         self._timeout_s = timeout_s

@@ -1,1 +1,1 @@
-"""gRPC: the only rooms that know the wire. Requests in, answers out, and the port that they come through."""
+"""gRPC: only this package knows it. Requests come in, answers go out, and a port takes the calls."""

@@ -1,17 +1,17 @@
-"""The answers of a call that has many, sent so that the status always follows them."""
+"""The answers of a call that has several, sent so that the status always follows the answers."""
 
 import asyncio
 from typing import Any, Final
 
-_HEADERS_TIMEOUT_S: Final = 5.0  # of a connection that takes nothing any more
+_HEADERS_TIMEOUT_S: Final = 5.0  # for a connection that takes no more data
 
 
 class Answers:
     """Sends headers once, and then messages.
 
-    Core takes headers once, and grpcio counts them as sent only when they are: a status after headers that were
-    interrupted would carry them again, be refused by Core, and never reach the client (seen in grpcio 1.85). So headers
-    go alone, before the first message, and what ends the call meanwhile waits for them.
+    gRPC Core takes headers once, and grpcio counts headers as sent only when they are: after interrupted headers, a
+    status would carry the headers again, be refused by Core, and never reach the client (seen in grpcio 1.85). So the
+    headers are sent alone, before the first message, and an end of the call meanwhile waits for them.
     """
 
     def __init__(self, context: Any) -> None:

@@ -9,8 +9,8 @@ class GrpcService(Protocol):
     """One service.
 
     Attributes:
-        name: with its package, such as "dragoman.v1.Translation".
-        file: describes it, and imports no other file.
+        name: name with its package, such as "dragoman.v1.Translation".
+        file: describes the service, and imports no other file.
     """
 
     name: str

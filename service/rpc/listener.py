@@ -1,4 +1,4 @@
-"""Where calls come in: the socket, who may use it and how much of it, and what guards it."""
+"""The gRPC port: its socket, the limits of connections, and the plugins that guard it."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,21 +15,21 @@ from service.security.addresses import bound
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
-# A connection must have shown TLS and HTTP/2 by then: ten round trips of a slow line, and short for who holds it open.
+# Time for the TLS and HTTP/2 handshakes: ten round trips of a slow line, but short for an attacker's open connections.
 HANDSHAKE_TIMEOUT_S: Final = 10.0
-# A connection without calls costs a file descriptor. Clients connect again by themselves, without an error.
+# A connection without calls costs a file descriptor. Clients reconnect by themselves, without an error.
 IDLE_TIMEOUT_S: Final = 300.0
-# A peer with calls that has silently gone holds slots and streams until a ping is not answered.
+# A peer that has silently gone holds slots and streams for its calls until a ping is not answered.
 PING_PERIOD_S: Final = 60.0
 PING_TIMEOUT_S: Final = 20.0
-# Clients behind address translation ping every 30 s or so; gRPC's own 300 s would send those away as a nuisance.
+# Clients behind address translation ping every 30 s or so; gRPC's own limit of 300 s would disconnect these clients.
 MIN_PING_PERIOD_S: Final = 20.0
-# gRPC's own hard limit: room for a key, trace context and baggage. Its softer one refuses some calls by chance.
+# gRPC's own hard limit: room for a key, trace context and baggage. gRPC's softer limit refuses some calls by chance.
 MAX_METADATA_BYTES: Final = 16_384
-# Of one connection; the client keeps further calls waiting. A shared channel of a busy client stays far below.
+# Most calls of one connection; the client keeps further calls waiting. A shared channel of a busy client has far fewer.
 MAX_CONNECTION_CALLS: Final = 1_024
 _INT_MAX: Final = 2**31 - 1
-_STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have ended; a busy machine needs seconds
+_STOP_GRACE_S: Final = 5.0  # for answers still being sent, after all calls have ended; a busy machine needs seconds
 
 _log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ class Listener:
         address = Address.parse(self._settings.address)
         async with AsyncExitStack() as open_:
             server, port = self._make_server(address)
-            open_.push_async_callback(server.stop, _STOP_GRACE_S)  # first: whatever becomes of its start
+            open_.push_async_callback(server.stop, _STOP_GRACE_S)  # first, in case the start fails
             await server.start()
             _log.info(f"listening on {address._replace(port=port)}")
             for guarded in plugins.load(plugins.GUARDS):
@@ -66,9 +66,9 @@ class Listener:
             yield
 
     def _make_server(self, address: Address) -> tuple[Any, int]:
-        """Make a server on an address, not started yet; and say which port it got."""
+        """Make a server on an address, not started yet; gives its port, too."""
         if self._settings.processes == 1:
-            # gRPC would write about a failure to standard error, and not say why.
+            # gRPC would write a failure to standard error, without the reason.
             for free in bound(address, "--address"):
                 free.close()
         server = grpc.aio.server(options=_options(self._settings))
@@ -80,10 +80,10 @@ class Listener:
 
 def _options(settings: Settings) -> list[tuple[str, int]]:
     return [
-        # Else a second server on the port would start without an error and get half of the calls. Of several processes,
-        # the supervisor has seen that the port is free.
+        # Else a second server on the port would start without an error and get half of the calls. With several
+        # processes, the supervisor has checked that the port is free.
         ("grpc.so_reuseport", int(settings.processes > 1)),
-        # What gRPC refuses gets no reason of ours: so it refuses only what nobody would want in memory.
+        # A message that gRPC refuses gets no reason of this server: so gRPC refuses only far too large messages.
         ("grpc.max_receive_message_length", min(2 * settings.max_request_bytes, _INT_MAX)),
         ("grpc.max_send_message_length", -1),
         ("grpc.max_allowed_incoming_connections", settings.max_connections),
@@ -92,11 +92,11 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
         ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.server_handshake_timeout_ms", _ms(HANDSHAKE_TIMEOUT_S)),
         ("grpc.max_connection_idle_ms", _ms(IDLE_TIMEOUT_S)),
-        # gRPC moves it by up to 10 % either way, so that not all come at once. Calls that run have no limit.
+        # gRPC varies it by up to 10 % either way, so that not all clients come at once. Running calls have no limit.
         ("grpc.max_connection_age_ms", _ms(settings.max_connection_age_s) or _INT_MAX),
         ("grpc.keepalive_time_ms", _ms(PING_PERIOD_S)),
         ("grpc.keepalive_timeout_ms", _ms(PING_TIMEOUT_S)),
-        # Without this one a ping may stay unanswered for 60 s whatever the one before says (seen in grpcio 1.85).
+        # Without this option a ping may stay unanswered for 60 s whatever the option before says (seen in grpcio 1.85).
         ("grpc.http2.ping_timeout_ms", _ms(PING_TIMEOUT_S)),
         ("grpc.http2.min_ping_interval_without_data_ms", _ms(MIN_PING_PERIOD_S)),
     ]

@@ -1,4 +1,4 @@
-"""The methods of a service on gRPC: each call becomes a call of a handler, and each of its ends a status.
+"""The methods of a service on gRPC: each call becomes a call of a handler, and each end of a call a status.
 
 A call without a valid API key ends at its headers: no byte of its messages is read, kept or parsed.
 """
@@ -20,7 +20,7 @@ from service.handlers.translation import TranslationHandlers
 from service.rpc.answers import Answers
 from service.wire import Protocol
 
-# 8 MiB over a line of 1 Mbit/s. A message that never ends would keep what there is of it in memory for ever.
+# 8 MiB over a line of 1 Mbit/s. A message that never ends would keep its first part in memory for ever.
 ARRIVAL_TIMEOUT_S: Final = 60.0
 
 Handle = Callable[[Any, CallContext], Any]
@@ -29,8 +29,8 @@ Handle = Callable[[Any, CallContext], Any]
 class Methods:
     """Makes methods for servers of `grpc.aio`.
 
-    A method identifies its caller first of all. It reads its messages itself: gRPC does not say when there is none, or
-    when it is slow.
+    A method identifies its caller first of all. A method reads its messages itself: gRPC does not tell when there is no
+    message, or when a message is slow.
     """
 
     def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, protocol: Protocol) -> None:
@@ -42,7 +42,7 @@ class Methods:
         """Make a method, of one answer, or of many where `handle` yields them.
 
         Args:
-            name: under which its calls are counted.
+            name: name of the method, by which its calls are counted.
             handle: takes the message of a call, or all of its messages together.
             request: the class of its messages.
             answer: the class of its answers.
@@ -78,7 +78,7 @@ class Methods:
 
 
 def parser(parse: Callable[[bytes], Any], max_bytes: int) -> Callable[[bytes], Any]:
-    """Make a deserializer that gives an error in place of an invalid message: gRPC would answer UNKNOWN to it."""
+    """Make a deserializer that gives an error in place of an invalid message, where gRPC would answer UNKNOWN."""
 
     def parse_or_explain(message: bytes) -> Any:
         if len(message) > max_bytes:
@@ -95,7 +95,7 @@ def parser(parse: Callable[[bytes], Any], max_bytes: int) -> Callable[[bytes], A
 
 
 async def arrived(context: Any) -> Any:
-    """Wait for the one message of a call: what the deserializer made of it, or the error in its place."""
+    """Wait for the one message of a call; gives the result of the deserializer, or an error in its place."""
     try:
         async with asyncio.timeout(ARRIVAL_TIMEOUT_S):
             request = await context.read()
@@ -105,7 +105,7 @@ async def arrived(context: Any) -> Any:
 
 
 class Messages:
-    """The messages of a caller who sends many, each as soon as it is asked for; raises the error in place of one."""
+    """The messages of a call that has many, each read when it is asked for; raises an error in place of a message."""
 
     def __init__(self, context: Any) -> None:
         self._context = context

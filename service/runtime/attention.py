@@ -1,4 +1,4 @@
-"""How much a step looked at each token of the source, of the scores that the decoder graph gives."""
+"""The attention of a step over the source tokens, computed from the scores of the decoder graph."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ def attention(scores: NDArray[np.floating], heads: Sequence[int]) -> NDArray[np.
 
     Args:
         scores: [heads, source tokens], finite, of any precision.
-        heads: of them.
+        heads: indices of the heads.
 
     Returns:
         [source tokens], which add up to 1.

@@ -1,4 +1,4 @@
-"""Where the inputs and outputs of a graph lie, in host memory or a device's; and what the encoder's are."""
+"""The places of a graph's inputs and outputs, in host or device memory; and the inputs of the encoder."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from dragoman.bundle import SOURCE, SOURCE_LENGTHS, SOURCE_SIZE
 
 
 class Tensor(NamedTuple):
-    """Where numbers lie that a graph reads or writes; its owner keeps them there."""
+    """The place of numbers that a graph reads or writes; the owner of the numbers keeps them there."""
 
     device: str
     dtype: np.dtype[np.generic]
@@ -26,7 +26,7 @@ class Tensor(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Their bytes."""
+        """The size of the numbers in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def as_bytes(self) -> "Tensor":
@@ -37,7 +37,7 @@ class Tensor(NamedTuple):
 def bind(
     session: onnxruntime.InferenceSession, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
 ) -> onnxruntime.IOBinding:
-    """Bind a graph to where its inputs and outputs lie."""
+    """Bind a graph to the places of its inputs and outputs."""
     binding = session.io_binding()
     for name, (device, *tensor) in inputs.items():
         binding.bind_input(name, device, 0, *tensor)

@@ -21,8 +21,8 @@ from service.runtime.output import OutputLayer
 from service.runtime.sessions import open_graph
 from service.runtime.slots import DecoderStep, SlotTable
 
-# Enough tokens to use a core well, and while it runs those who decode wait. Of the default model a run takes 80
-# microseconds beside the 19 of each token; it reads all weights, and drives the decoder's out of the core's cache.
+# Enough tokens to use a core well; the active slots wait during a run. A run of the default model takes 80
+# microseconds, and 19 more for each token; it reads all weights, which evicts the decoder's weights from the cache.
 RUN_SIZE: Final = RunSize(tokens=512, cost=4, ahead=32, ahead_of_several=8)
 
 
@@ -58,17 +58,17 @@ class EncoderSession:
 
 
 class DecoderSession:
-    """The decoder graph; thread-safe. What a thread runs is a `DecoderStep` of its own."""
+    """The decoder graph; thread-safe. Each thread runs its own `DecoderStep`."""
 
     def __init__(self, bundle: Bundle, *, run_threads: int = 1, packed: bool = True, shortlist: bool = True) -> None:
         """Load the decoder graph and the one that searches its logits.
 
         Args:
             run_threads, packed: as for `open_session`.
-            shortlist: choose from each segment's candidates alone where the bundle has a shortlist.
+            shortlist: choose only from the candidates of each segment, where the bundle has a shortlist.
 
         Raises:
-            BundleError: one cannot be loaded.
+            BundleError: one of the graphs cannot be loaded.
         """
         narrow = shortlist and bundle.has_shortlist
         self.output = OutputLayer(bundle) if narrow else None
@@ -81,5 +81,5 @@ class DecoderSession:
         return table, DecoderStep(self.session, self.search, table)
 
     def close(self) -> None:
-        """End the sessions, as far as no step holds them."""
+        """Drop the sessions; a session ends once no step holds it."""
         del self.session, self.search, self.output

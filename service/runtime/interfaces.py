@@ -1,5 +1,5 @@
-"""What a decode batch asks of the graphs and of its slots, wherever their buffers lie: in host memory (`runtime.host`
-and `runtime.slots`) or in a device's (`plugins.gpu`).
+"""The interfaces of the graphs and slots of a decode batch, with buffers in host memory (`runtime.host` and
+`runtime.slots`) or in device memory (`plugins.gpu`).
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from service.runtime.output import SlotOutputs
 
 
 class Memory(Protocol):
-    """The encoder memory of one source; what it consists of, the encoder and the slots of one kind know."""
+    """The encoder memory of one source; only the encoder and the slots of the same kind know its form."""
 
     @property
     def nbytes(self) -> int:
         """Bytes of its numbers."""
 
     def copy(self) -> "Memory":
-        """Make one that shares nothing with it, nor with the others of its micro-batch."""
+        """Make a copy that shares no buffer with this memory, nor with others of its micro-batch."""
 
     def __array__(self, dtype: Any = None, /) -> NDArray[np.generic]:
         """Give its numbers in host memory, for `numpy.asarray`.
@@ -36,7 +36,7 @@ class Candidates(NamedTuple):
     Attributes:
         ids: int64 [rows, count].
         log_probabilities: float32 [rows, count], natural logarithms.
-        asked: float32 [rows, asked]: those of the tokens that were asked for.
+        asked: float32 [rows, asked]: log-probabilities of the tokens that were asked for.
     """
 
     ids: NDArray[np.int64]
@@ -45,12 +45,12 @@ class Candidates(NamedTuple):
 
 
 class RunSize(NamedTuple):
-    """How much one run of an encoder takes.
+    """The limits and the cost of one run of an encoder.
 
     Attributes:
-        tokens: padded source tokens at most, but for a source that is longer.
-        cost: of a run beside its tokens, in tokens.
-        ahead: segments at most that are encoded before there is a slot for them, so that runs are few.
+        tokens: most padded source tokens of a run; a longer source runs alone.
+        cost: fixed cost of a run, in addition to its tokens, in tokens.
+        ahead: most segments that are encoded before a slot is free for them, so that runs are few.
         ahead_of_several: the same while several clients wait. Encoded segments have left the fair queue, so each one
             delays a new client.
     """
@@ -65,7 +65,7 @@ class Encoder(Protocol):
     """Source ids to encoder memory; thread-safe.
 
     Attributes:
-        run_size: what its runs are cut by.
+        run_size: limits and cost of its runs.
     """
 
     run_size: RunSize
@@ -81,48 +81,48 @@ class Slots(Protocol):
     """The decode batch, whose first slots are the active ones.
 
     Attributes:
-        outputs: what each slot may choose from, to be told when it has been filled; None: from all pieces.
+        outputs: candidates of each slot, to be set after the slot is filled; None: slots choose from all pieces.
     """
 
     outputs: SlotOutputs | None
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes reserved for keys and values, own ones and the sources'."""
+        """Bytes reserved for the slots' own keys and values and for their encoder memories."""
 
     def fill(self, slot: int, memory: Any) -> None:
-        """Begin a segment in a slot, those behind it being free, with a memory that the encoder of this kind gave."""
+        """Begin a segment in a slot, with a memory from the encoder of this kind; all later slots are free."""
 
     def force(self, slot: int, token: int) -> None:
-        """Let a slot go on from another token than the last one that is valid."""
+        """Make a slot continue from `token` instead of its last valid token."""
 
     def commit(self, slots: int) -> None:
-        """Make a step of the first slots valid."""
+        """Make the last step valid in the first `slots` slots."""
 
     def move(self, source: int, target: int) -> None:
-        """Let a slot take the place of another, whose segment has left."""
+        """Move what is in slot `source` to slot `target`, whose segment has left."""
 
     def fork(self, source: int, target: int) -> None:
-        """Begin a slot, those behind it being free, as a copy of another: of its memory, keys and values."""
+        """Begin slot `target` with the memory, keys and values of slot `source`; all later slots are free."""
 
     def copy(self, source: int, target: int, first: int) -> None:
-        """Let a slot go on as another of the same memory, from whose keys and values its own differ from `first` on."""
+        """Make a slot a copy of another with the same encoder memory; positions before `first` are equal already."""
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
-        """Give what the slot's next id was chosen from, [vocabulary_size]; good until the next run."""
+        """Give the logits of the slot's next id, [vocabulary_size]; valid until the next run."""
 
     def attention_of(self, slot: int) -> NDArray[np.float32]:
-        """Give how much the last run looked at each token of the slot's source, [source tokens]."""
+        """Give the attention of the last run over the slot's source, [source tokens]."""
 
 
 class Step(Protocol):
     """The decoder graph, bound to the rows of one slot table; belongs to one thread."""
 
     def prepare(self) -> None:
-        """Do what the first run of any number of rows does once, on the thread that will run; no slot is in use."""
+        """Do the one-time work of first runs, for each number of rows; on the thread of the runs, no slot in use."""
 
     def close(self) -> None:
-        """Give back what was prepared; there is no run after it."""
+        """Free what was prepared; there is no run after it."""
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`, without a commit; gives their next ids."""
@@ -132,13 +132,13 @@ class Step(Protocol):
 
         Args:
             start: the first of the slots.
-            count: of each, fewer where the vocabulary has fewer.
-            asked: tokens whose log-probabilities are wanted besides, [slots, asked].
+            count: number of tokens for each slot; fewer where the vocabulary has fewer.
+            asked: further tokens whose log-probabilities are wanted, [slots, asked].
         """
 
 
 class Decoder(Protocol):
-    """The decoder graph; thread-safe. What a thread runs is a step of its own."""
+    """The decoder graph; thread-safe. Each thread runs its own step."""
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[Slots, Step]:
         """Reserve the buffers of that number of slots, and bind the graph to them."""

@@ -1,6 +1,6 @@
-"""An ONNX file as far as a server looks into it before it runs it: the nodes, and the constants that they read.
+"""The parts of an ONNX file that a server checks before it runs the graph: the nodes, and the constants they read.
 
-Read with protobuf and the few fields that are needed, since serving does without the package `onnx`.
+The file is read with protobuf and the few fields that are needed, since serving does without the package `onnx`.
 """
 
 import math
@@ -22,7 +22,7 @@ UINT8: Final = 2
 INT8: Final = 3
 FLOAT16: Final = 10
 _PACKAGE: Final = "dragoman.onnx_file"
-# Names, numbers and types of onnx.proto. A message that is only looked for is read as bytes.
+# Names, numbers and types of onnx.proto. A message that is only tested for presence is read as bytes.
 _MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
     "Model": {"graph": (7, "Graph"), "functions": (25, "bytes[]")},
     "Graph": {
@@ -60,10 +60,10 @@ class Constant(NamedTuple):
     """A constant of a graph.
 
     Attributes:
-        data_type: of its numbers, as ONNX counts types.
+        data_type: ONNX's number for the type of its numbers.
         shape: its dimensions.
         content: its numbers, little-endian; empty where the file has them in another form.
-        place: where in the file of the weights they begin; None where they are in the graph's own.
+        place: offset of the numbers in the weights file; None where they are in the graph's own file.
     """
 
     data_type: int
@@ -72,7 +72,7 @@ class Constant(NamedTuple):
     place: int | None
 
     def bytes_of(self) -> NDArray[np.int8] | None:
-        """Read the numbers of a constant of type INT8, in its shape; None where they are not there one by one."""
+        """Read the numbers of a constant of type INT8, in its shape; None where `content` has not one byte for each."""
         if len(self.content) != math.prod(self.shape):
             return None
         return np.frombuffer(self.content, np.int8).reshape(self.shape)
@@ -83,7 +83,7 @@ class Node(NamedTuple):
 
     Attributes:
         operator: its name, without the domain.
-        inputs: names of what it reads; empty for one that is left out.
+        inputs: names of its inputs; empty for an input that is left out.
     """
 
     operator: str
@@ -91,16 +91,16 @@ class Node(NamedTuple):
 
 
 class Graph:
-    """Nodes and constants of a file that, but for the file of the weights, stands for itself."""
+    """Nodes and constants of a file that needs no other file than the weights file."""
 
     def __init__(self, content: bytes, file: Path, weights: Content = b"") -> None:
         """Read a file.
 
         Args:
-            weights: content of the file `WEIGHTS` beside it, the only other one that constants may lie in.
+            weights: content of the file `WEIGHTS` in the same folder, the only other file that may hold constants.
 
         Raises:
-            BundleError: it is no ONNX file, or parts of it are elsewhere: in other files, or in graphs within it.
+            BundleError: it is no ONNX file, or parts of it are in other files or in graphs within the graph.
         """
         model = CLASSES["Model"]()
         try:
@@ -128,7 +128,7 @@ def _constant(tensor: Any, weights: memoryview, file: Path) -> Constant:
     """Find the numbers of a constant, in the graph's own file or in that of the weights.
 
     Raises:
-        BundleError: they are said to be in another file, or beyond the end of that one.
+        BundleError: the graph places them in another file, or beyond the end of the weights file.
     """
     kind, shape = tensor.data_type, tuple(tensor.dims)
     if not (tensor.external_data or tensor.data_location):
@@ -147,7 +147,7 @@ def _constant(tensor: Any, weights: memoryview, file: Path) -> Constant:
 
 
 def _message_classes() -> Mapping[str, Any]:
-    """Make the classes of `_MESSAGES`, in a pool of its own: the package `onnx` may be loaded too."""
+    """Make the classes of `_MESSAGES`, in a separate pool: the package `onnx` may be loaded too."""
     kinds = descriptor_pb2.FieldDescriptorProto
     scalars = {"bytes": kinds.TYPE_BYTES, "string": kinds.TYPE_STRING, "int32": kinds.TYPE_INT32}
     scalars["int64"] = kinds.TYPE_INT64

@@ -1,8 +1,8 @@
 """Proof that the 8-bit products of a graph are exact on every processor; arithmetic on its weights.
 
 ONNX Runtime's products of unsigned by signed bytes add two neighbours along a column of the weights in 16 bits on
-x86 processors with AVX2 or AVX-512 but without VNNI. Beyond 32,767 such a sum saturates: the result is another one,
-and nobody is told. An input is at most 255, so two weights of the same sign may add up to 128.
+x86 processors with AVX2 or AVX-512 but without VNNI. Beyond 32,767 such a sum saturates: the result is wrong, and no
+error is raised. An input is at most 255, so two weights of the same sign may add up to 128 at most.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ LARGEST_SUM: Final = 32_767 // 255
 # Both run the same kernels, and have the weights as their second input.
 _PRODUCTS: Final = frozenset({"MatMulInteger", "MatMulIntegerToFloat"})
 _WEIGHTS: Final = 1
-# Other operators of 8 bits, of whose kernels nothing is known here.
+# Other 8-bit operators, whose kernels are not known here.
 _UNKNOWN: Final = frozenset(
     {"ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "QAttention", "QGemm", "QLinearConv"}
     | {"QLinearMatMul", "QMoE", "QOrderedMatMul"}
@@ -41,7 +41,7 @@ def check_products(graph: Graph, file: Path) -> None:
 
 
 def largest_sum(weights: NDArray[np.int8]) -> int:
-    """Compute what two neighbours along a column add up to at most, those of one sign alone.
+    """Compute the largest absolute sum of two neighbours of one sign along a column.
 
     Args:
         weights: [inputs, outputs].
@@ -56,8 +56,8 @@ def largest_sum(weights: NDArray[np.int8]) -> int:
 
 
 def _largest_sum(pairs: NDArray[np.int8]) -> int:
-    """Do `largest_sum` for [pairs, 2, outputs] that fit into a processor's cache."""
-    # Two of unlike signs add up to less than the larger of them.
+    """Do `largest_sum` for weights [pairs, 2, outputs] that fit into a processor's cache."""
+    # Two neighbours of unlike signs add up to less than the larger of the two.
     sums = np.add(pairs[:, 0], pairs[:, 1], dtype=np.int16)
     return max(max(int(part.max(initial=0)), -int(part.min(initial=0))) for part in (sums, pairs))
 

@@ -21,8 +21,8 @@ def open_graph(bundle: Bundle, name: str, *, run_threads: int = 1, packed: bool 
     """Open a graph of a bundle.
 
     Args:
-        bundle: whose hashes were checked.
-        name: of the file, such as `ENCODER` or `DECODER` of `dragoman.bundle`.
+        bundle: a bundle whose hashes were checked.
+        name: name of the file, such as `ENCODER` or `DECODER` of `dragoman.bundle`.
         run_threads, packed: as for `open_session`.
 
     Raises:
@@ -47,16 +47,16 @@ def open_session(
     placed: Path | None = None,
     provider: tuple[str, Mapping[str, str]] | None = None,
 ) -> onnxruntime.InferenceSession:
-    """Open a graph for use by several threads, each running it by itself.
+    """Open a graph for use by several threads, each of which runs it alone.
 
     Args:
-        content: of an ONNX file.
+        content: content of an ONNX file.
         file: its name, for messages.
-        run_threads: cores that one run uses, of a CPU; what comes out is the same, bit for bit.
-        packed: bring the weights into the order in which a processor reads them fastest; else they stay mapped, and
-            the file may not change. Of a CPU.
-        placed: file that onnxruntime writes the graph to as it runs it, each operator with its device.
-        provider: of another device, with its options; None: the CPU runs all.
+        run_threads: cores that one run uses, on a CPU; the number changes no bit of the results.
+        packed: copy the weights into the order in which a processor reads them fastest; else they stay mapped, and the
+            file must not change. On a CPU.
+        placed: file to which onnxruntime writes the graph as it runs it, each operator with its device.
+        provider: execution provider of another device, with its options; None: the CPU runs all operators.
 
     Raises:
         BundleError: the graph cannot be loaded, or its products may saturate.
@@ -71,11 +71,11 @@ def open_session(
     options.log_severity_level = 3
     if placed is not None:
         options.optimized_model_filepath = str(placed)
-    # A GPU's operators read its own memory.
+    # Operators on a GPU read the memory of the GPU.
     kept = unpacked(graph, weights) if provider is None and packed else {}
     if not packed:
         options.add_session_config_entry("session.disable_prepacking", "1")
-    if (kept or not packed) and weights.folder is not None:  # else it would copy all of them before it packs them
+    if (kept or not packed) and weights.folder is not None:  # else they are all copied before they are packed
         options.add_session_config_entry(_FOLDER, str(weights.folder))
     else:
         options.add_external_initializers_from_files_in_memory([WEIGHTS], [weights.content], [len(weights.content)])
@@ -89,7 +89,7 @@ def open_session(
         )
     except Exception as error:  # onnxruntime's exceptions share no base class of its own
         raise BundleError(f"{file}: {' '.join(str(error).split())}") from error
-    # onnxruntime 1.31 keeps the file's bytes beside the session, in case that other providers are to be tried.
+    # onnxruntime 1.31 keeps the file's bytes with the session, to try other providers later.
     session._model_bytes = None
     session.kept = kept
     return session

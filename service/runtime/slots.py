@@ -36,7 +36,7 @@ from service.runtime.binding import Tensor, bind
 from service.runtime.interfaces import Candidates
 from service.runtime.output import OutputLayer, SlotOutputs
 
-# Of keys and values, by the precision of the products.
+# Types of keys and values, by the precision of the products.
 KEY_VALUE_TYPES: Final[Mapping[Precision, type[np.generic]]] = {"fp32": np.float32, "int8": np.int8, "fp16": np.float16}
 LOGITS_TYPES: Final[Mapping[Precision, type[np.floating]]] = {
     "fp32": np.float32,
@@ -59,7 +59,7 @@ class RowState:
         self.ids = np.full(rows, start_id, np.int64)
         self.next_ids = self.ids.copy()
         self.lengths = np.zeros(rows, np.int32)
-        # One where there is no segment: attention over nothing is not a number.
+        # 1 where there is no segment: attention over 0 tokens gives NaN.
         self.memory_lengths = np.ones(rows, np.int32)
 
     def begin(self, row: int, source_tokens: int) -> None:
@@ -69,20 +69,20 @@ class RowState:
         self.memory_lengths[row] = source_tokens
 
     def commit(self, rows: slice | NDArray[np.int64]) -> None:
-        """Make a step of some rows valid: the next ids are the ids now, and what was written counts."""
+        """Make a step of some rows valid: the next ids become the ids, and the lengths grow by 1."""
         self.ids[rows] = self.next_ids[rows]
         self.lengths[rows] += 1
 
     def copy(self, source: int, target: int) -> None:
-        """Let a row be as another."""
+        """Copy the ids and lengths of one row to another."""
         for values in (self.ids, self.lengths, self.memory_lengths):
             values[target] = values[source]
 
 
 class SlotTable:
-    """Buffers of fixed capacity whose first rows are the active slots: the row of a slot has its number.
+    """Buffers of fixed capacity whose first rows are the active slots: slot n has row n.
 
-    What lies beyond the lengths of a row is never read, so nothing is ever cleared.
+    Positions beyond the lengths of a row are never read, so no buffer is ever cleared.
 
         rows: ids and lengths of each row
         caches: [cached_layers, key and value, slots, heads, target capacity, head_dim]
@@ -90,14 +90,14 @@ class SlotTable:
         states: [2, state_layers, slots, 1, d_model]: a step reads one half, writes the other, and the commit swaps them
         logits: [slots, vocabulary_size]
         attention_scores: [slots, heads, 1, source capacity]
-        outputs: the candidates of each row and what their logits are made of; None without a shortlist
+        outputs: the candidates of each row and the output layer for them; None without a shortlist
     """
 
     def __init__(self, manifest: Manifest, slots: int, output: OutputLayer | None = None) -> None:
-        """Reserve the buffers. Memory is taken page by page as it is written: a slot that nobody used costs nothing.
+        """Reserve the buffers. Memory is taken page by page at the first write: a slot that was never used costs none.
 
         Raises:
-            MemoryError: there is no room for them.
+            MemoryError: there is no room for the buffers.
         """
         dtype = KEY_VALUE_TYPES[manifest.precision]
         cache_shape = slots, manifest.heads, manifest.target_capacity, manifest.head_dim
@@ -122,11 +122,11 @@ class SlotTable:
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes reserved for keys and values, own ones and the sources', and for states."""
+        """Bytes reserved for the slots' own keys and values, for their encoder memories and for states."""
         return self.caches.nbytes + self.memory.nbytes + self.states.nbytes
 
     def fill(self, slot: int, memory: NDArray[np.generic]) -> None:
-        """Begin a segment: its encoder memory [source, decoder_layers * 2 * heads * head_dim] into the slot's row."""
+        """Begin a segment: copy its memory [source, decoder_layers * 2 * heads * head_dim] into the slot's row."""
         layers, kinds, _, heads, _, head_dim = self.memory.shape
         length = memory.shape[0]
         parts = memory.reshape(length, layers, kinds, heads, head_dim)
@@ -135,16 +135,16 @@ class SlotTable:
         self.rows.begin(slot, length)
 
     def force(self, slot: int, token: int) -> None:
-        """Let a slot go on from another token than the last one that is valid."""
+        """Make a slot continue from `token` instead of its last valid token."""
         self.rows.ids[slot] = token
 
     def commit(self, slots: int) -> None:
-        """Make a step of the first slots valid."""
+        """Make the last step valid in the first `slots` slots."""
         self.rows.commit(slice(slots))
         self.turn = self._last_turn - self.turn
 
     def move(self, source: int, target: int) -> None:
-        """Copy what is valid of one row over another."""
+        """Copy the valid part of one row over another."""
         self.states[self.turn, :, target] = self.states[self.turn, :, source]
         length, memory_length = self.rows.lengths[source], self.rows.memory_lengths[source]
         self.caches[:, :, target, :, :length] = self.caches[:, :, source, :, :length]
@@ -158,21 +158,21 @@ class SlotTable:
         self.move(source, target)
 
     def copy(self, source: int, target: int, first: int) -> None:
-        """Let a slot go on as another of the same memory, from whose keys and values its own differ from `first` on."""
+        """Make a slot a copy of another with the same encoder memory; positions before `first` are equal already."""
         length = self.rows.lengths[source]
         self.caches[:, :, target, :, first:length] = self.caches[:, :, source, :, first:length]
         self.states[self.turn, :, target] = self.states[self.turn, :, source]
         self.rows.copy(source, target)
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
-        """Give what the slot's next id was chosen from, a view of [vocabulary_size]."""
+        """Give the logits of the slot's next id, a view of [vocabulary_size]."""
         if self.outputs is not None:
             self.outputs.spread([slot])
         logits: NDArray[np.floating] = self.logits[slot]
         return logits
 
     def attention_of(self, slot: int) -> NDArray[np.float32]:
-        """Give how much the last run looked at each token of the slot's source, [source tokens]."""
+        """Give the attention of the last run over the slot's source, [source tokens]."""
         tokens = self.rows.memory_lengths[slot]
         return attention(self.attention_scores[slot, :, 0, :tokens], self._alignment_heads)
 
@@ -183,7 +183,7 @@ class DecoderStep:
     def __init__(
         self, session: onnxruntime.InferenceSession, search: onnxruntime.InferenceSession, slots: SlotTable
     ) -> None:
-        """Bind the graph of a session; another one searches its logits."""
+        """Bind the graph of `session`; the graph of `search` finds the best tokens by its logits."""
         self._session = session
         self._search = search
         self._slots = slots
@@ -191,14 +191,14 @@ class DecoderStep:
         self._bindings: dict[tuple[int, int, int], onnxruntime.IOBinding] = {}
 
     def prepare(self) -> None:
-        """Do nothing: a CPU records nothing."""
+        """Do nothing: runs on a CPU need no preparation."""
 
     def close(self) -> None:
         """Forget the bindings."""
         self._bindings.clear()
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
-        """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.
+        """Decode one token of the slots from `start` to `start + rows`; changes keys and values, but no lengths.
 
         Returns:
             The next ids, a view of [rows].

@@ -1,9 +1,9 @@
-"""The weights of a bundle's graphs as their sessions get them: mapped while a session is made, tables kept once.
+"""The weights that sessions get for a bundle's graphs: the file is mapped while a session is made, tables are shared.
 
-onnxruntime brings the weights of products into an order of its own, and needs the file no more. All others, such as
-the tables of embeddings, it would read from the mapped file as long as the session lives, or copy for each session.
-Here all sessions of this process read the same copies in memory: a file that is written over or made shorter does not
-harm a session that is open.
+onnxruntime reorders the weights of products, and then needs the file no more for them. It would read all other
+weights, such as the tables of embeddings, from the mapped file as long as the session lives, or copy them for each
+session. Here all sessions of this process read the same copies in memory: an open session is not harmed if the file is
+overwritten or truncated.
 """
 
 import threading
@@ -20,18 +20,18 @@ from dragoman.bundle import WEIGHTS
 from service.runtime.onnx_file import FLOAT, FLOAT16, INT8, Constant, Content, Graph, Node
 
 _TYPES: Final[Mapping[int, type[np.generic]]] = {FLOAT: np.float32, INT8: np.int8, FLOAT16: np.float16}
-# Of these, onnxruntime packs the second input on a CPU.
+# Operators whose second input onnxruntime packs on a CPU.
 _PRODUCTS: Final = frozenset({"Gemm", "MatMul", "MatMulInteger", "MatMulIntegerToFloat"})
 _PACKED: Final = 1
 
 
 class Weights(NamedTuple):
-    """The content of the file of the weights.
+    """The content of the weights file.
 
     Attributes:
-        content: its bytes, mapped into memory; none for graphs that have all of their weights in themselves.
-        sha256: of the file.
-        folder: in which onnxruntime can map it by itself; None where it cannot.
+        content: bytes of the file, mapped into memory; empty for graphs that contain all of their weights.
+        sha256: hash of the file.
+        folder: folder in which onnxruntime can map the file itself; None where it cannot.
     """
 
     content: Content = b""
@@ -41,19 +41,19 @@ class Weights(NamedTuple):
     @classmethod
     def of(cls, content: Content, sha256: str, folder: Path) -> Self:
         """Describe the file of a bundle in a folder."""
-        # It refuses a link that leads out of the folder.
+        # onnxruntime refuses a link that leads out of the folder.
         inside = (folder / WEIGHTS).resolve().is_relative_to(folder.resolve())
         return cls(content, sha256, folder if inside else None)
 
 
 def unpacked(graph: Graph, weights: Weights) -> dict[str, onnxruntime.OrtValue]:
-    """Give the constants of the weights' file that a session reads as they are, by name; they must outlive it."""
+    """Give the constants of the weights file that a session reads unpacked, by name; they must outlive the session."""
     names = {name for node in graph.nodes for place, name in enumerate(node.inputs) if not _is_packed(node, place)}
     return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numbers) for name, numbers in _read(graph, weights, names)}
 
 
 def defaults(graph: Graph, weights: Weights) -> dict[str, NDArray[np.generic]]:
-    """Give what the inputs of a graph are where a run gives nothing in their place, by name; not to be written to."""
+    """Give the default values of the inputs of a graph, by name; they must not be written to."""
     inside = {
         name: np.frombuffer(constant.content, _TYPES[constant.data_type]).reshape(constant.shape)
         for name in graph.defaults

@@ -1,1 +1,1 @@
-"""Who may call, and how much: keys, hosts, TLS."""
+"""Access of callers, and their limits: keys, hosts, TLS."""

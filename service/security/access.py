@@ -1,4 +1,4 @@
-"""Who may call, and over which connections: everyone in plain text, unless a plugin has keys or certificates."""
+"""Access to the server: everyone may call, in plain text, unless a plugin has keys or certificates."""
 
 import ssl
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from service.wire import Metadata
 
 
 class Caller(NamedTuple):
-    """One who calls.
+    """The caller of a call.
 
     Attributes:
-        name: the same for all calls of one client; never shown to another.
-        entry: what holds for its key; None where nobody needs one.
+        name: the same for all calls of one client; never shown to another client.
+        entry: the rules for its key; None where no caller needs a key.
     """
 
     name: str
@@ -24,16 +24,16 @@ class Caller(NamedTuple):
 
 
 class Callers(Protocol):
-    """Those who may call, each with a key; lives on the event loop."""
+    """The callers that have access, each with a key; lives on the event loop."""
 
     def identify(self, metadata: Metadata) -> Caller:
-        """Tell who calls.
+        """Find the caller of a call.
 
         Args:
-            metadata: what came with the call, keys in lower case.
+            metadata: metadata of the call, keys in lower case.
 
         Raises:
-            UnauthenticatedError: there is no key, or nobody's.
+            UnauthenticatedError: there is no key, or an unknown one.
         """
 
     def visit(self, caller: Caller) -> AbstractContextManager[None]:
@@ -46,7 +46,7 @@ class Callers(Protocol):
 
 
 class Certificates(Protocol):
-    """The certificates of the server, and those of its callers where they need some: the newest ones."""
+    """The newest certificates of the server, and for the check of callers' certificates where callers need them."""
 
     def for_grpc(self) -> Any:
         """Make grpc.ServerCredentials, which look for newer certificates before each handshake."""
@@ -56,13 +56,13 @@ class Certificates(Protocol):
 
 
 class Access(NamedTuple):
-    """Who may call, and over which connections.
+    """The rules of access.
 
     Attributes:
-        callers: None: everyone may, and a host is one caller.
-        certificates: None: connections come in plain text.
+        callers: the callers with keys; None: everyone may call, and a host is one caller.
+        certificates: None: connections are in plain text.
         asks_for_keys: whether each caller needs a key, or a certificate.
-        watched: gives a context in which the files of all that are read anew when they change.
+        watched: gives a context in which the files of keys and certificates are read again when they change.
     """
 
     callers: Callers | None = None
@@ -72,10 +72,10 @@ class Access(NamedTuple):
 
 
 def access_of(settings: Settings, metrics: Metrics) -> Access:
-    """Say who may call.
+    """Make the rules of access from the settings.
 
     Raises:
-        SettingsError: a certificate, a key or the file of API keys cannot be used; or no plugin can use any.
+        SettingsError: a certificate, a key or the file of API keys cannot be used; or there is no plugin for them.
     """
     if not (settings.api_keys or settings.tls_certificate):
         return Access()

@@ -1,4 +1,4 @@
-"""Addresses that are listened on: their sockets, and a warning where others reach them unguarded."""
+"""Addresses that the server listens on: their sockets, and a warning where other machines reach them unguarded."""
 
 import errno
 import ipaddress
@@ -18,7 +18,7 @@ def cannot_listen(address: Address, flag: str, error: OSError) -> OSError:
 
 
 def _places(address: Address) -> list[Any]:
-    """Look up what the host stands for.
+    """Look up the addresses of the host.
 
     Returns:
         As `socket.getaddrinfo`.
@@ -30,15 +30,15 @@ def _places(address: Address) -> list[Any]:
 
 
 def bound(address: Address, flag: str, *, shared: bool = False) -> list[socket.socket]:
-    """Bind a socket to each place that the host stands for and this machine has, all with one port.
+    """Bind a socket to each address of the host that this machine has, all with one port.
 
     Args:
         address: port 0: any free port.
-        flag: that gives the address, for errors.
+        flag: the flag that gives the address, for errors.
         shared: other sockets of this user may have the port too, as long as they are shared as well.
 
     Raises:
-        OSError: there is no such place, or one is taken.
+        OSError: this machine has no such address, or one is taken.
     """
     sockets: list[socket.socket] = []
     failure: OSError | None = None
@@ -70,7 +70,7 @@ def bound(address: Address, flag: str, *, shared: bool = False) -> list[socket.s
 
 
 def warn(address: Address, *, has_tls: bool, asks_for_keys: bool) -> None:
-    """Say what is open to other machines."""
+    """Warn of an address that is open to other machines without TLS or keys."""
     hosts = (str(place[0]).partition("%")[0] for *_, place in _places(address))
     if all(ipaddress.ip_address(host).is_loopback for host in hosts):
         return

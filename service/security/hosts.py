@@ -1,4 +1,4 @@
-"""Which host a connection comes from: what limits and turns are counted by where nobody has an API key."""
+"""The host of a connection, by which limits and turns are counted where callers have no API keys."""
 
 import ipaddress
 from functools import lru_cache
@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 
 def host_of(address: str) -> str:
-    """Name the host of a numeric address; IPv4 is the same within IPv6, of which else the first 64 bits count."""
+    """Name the host of a numeric address: an IPv4 address, also one within IPv6, or the first 64 bits of IPv6."""
     numeric = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(numeric, ipaddress.IPv4Address):
         return str(numeric)
@@ -15,7 +15,7 @@ def host_of(address: str) -> str:
     return str(ipaddress.ip_network((numeric, 64), strict=False))
 
 
-@lru_cache(maxsize=4096)  # asked at every call, and the same for all calls of a connection
+@lru_cache(maxsize=4096)  # needed at every call, and the same for all calls of a connection
 def host_of_peer(peer: str) -> str:
     """Name the host of a caller, with its family.
 

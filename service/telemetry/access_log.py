@@ -20,11 +20,11 @@ from service.telemetry.metrics import Metrics
 
 LogRequests = Literal["all", "errors", "none"]
 
-# The line of one call is made by hand, with a template: at a thousand calls a second a general renderer takes a core's
-# twentieth. docs/observability.md says what each field means.
+# The line of one call is made by hand, with a template: at a thousand calls a second a general renderer takes one
+# twentieth of a core. docs/observability.md says what each field means.
 _OURS: Final = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS)
 _LEVELS: Final = {grpc.StatusCode.OK: "info", **dict.fromkeys(_OURS, "error")}
-_OTHER_LEVEL: Final = "warning"  # what the caller has done
+_OTHER_LEVEL: Final = "warning"  # errors of the caller
 _COUNTS: Final = ("texts", "failed_texts", "segments", "cached", "coalesced", "source_tokens", "target_tokens")
 _TIMES: Final = ("queue_ms", "encode_ms", "decode_ms", "duration_ms")
 _NAMES: Final = (
@@ -52,15 +52,15 @@ class Interval:
     """The time in which segments of a call were in one stage, on the clock of `time.monotonic`.
 
     Attributes:
-        start_s: when the first came; infinite before that.
-        end_s: when the last left.
+        start_s: when the first segment entered the stage; infinite before that.
+        end_s: when the last segment left the stage; minus infinity before that.
     """
 
     start_s: float = math.inf
     end_s: float = -math.inf
 
     def add(self, start_s: float | None, end_s: float | None) -> None:
-        """Note that a segment was in it; one with a time of None was not, or has not left."""
+        """Note the time of a segment in the stage; a time of None: it was not in the stage, or has not left."""
         if start_s is None or end_s is None:
             return
         if start_s < self.start_s:
@@ -74,27 +74,27 @@ class CallStats:
     """One call, filled while it runs; lives on the event loop.
 
     Attributes:
-        method: its name, such as "TranslateText".
-        request_id: given by the caller, else made up.
-        protocol: by what it came.
-        caller: who calls, see `callers`.
-        model: the name of its model; "" before that was chosen.
-        admitted: whether it was let in; else its error is a refusal.
-        texts: how many it asked for so far.
-        failed_texts: how many of them were answered with an error of their own.
-        segments: how many were submitted for it.
-        cached: how many of them had a result that was kept.
-        coalesced: how many shared the decoding of an identical one in flight.
-        source_tokens: of the texts of the segments that ended.
-        target_tokens: of the same, as far as they were decoded.
-        queue: from the submission of a segment to an engine thread that takes it.
+        method: name of its method, such as "TranslateText".
+        request_id: id by the caller, else a random one.
+        protocol: protocol of the call.
+        caller: name of the caller, see `callers`.
+        model: name of its model; "" before the model is chosen.
+        admitted: whether the call was admitted; else its error is a refusal.
+        texts: number of its texts so far.
+        failed_texts: number of texts that were answered with an error of their own.
+        segments: number of submitted segments.
+        cached: number of segments that had a cached result.
+        coalesced: number of segments that shared the decode of an identical segment.
+        source_tokens: source tokens of the segments that ended.
+        target_tokens: target tokens of these segments, as far as they were decoded.
+        queue: from the submission of a segment to its start on an engine thread.
         encode: from there to its encoder memory.
         decode: from there to its end, a wait for a slot counted.
-        code: how it ended.
-        reason: of its error; "" where it has none.
-        began_s: when it arrived, on the clock of `time.monotonic`.
+        code: status with which the call ended.
+        reason: reason of its error; "" where it has none.
+        began_s: when the call arrived, on the clock of `time.monotonic`.
         duration_s: from there to its end.
-        trace_id: under which its spans are found; "" without.
+        trace_id: id under which its spans are found; "": it has no spans.
     """
 
     method: str
@@ -124,9 +124,9 @@ class CallStats:
         return [max(0.0, stage.end_s - stage.start_s) * 1e3 for stage in (self.queue, self.encode, self.decode)]
 
     def note(self, segment: Segment) -> None:
-        """Count a segment that has ended or was withdrawn; a stage that it did not leave counts for nothing.
+        """Count a segment that has ended or was withdrawn; a stage that it did not leave is not counted.
 
-        No stage of it began before it was submitted, though its decode may have been shared and older.
+        No stage of the segment counts from before its submission, though a shared decode may be older.
         """
         decode, since_s = segment.decode, segment.submitted_s or 0.0
         times_s = decode.admitted_s, decode.encoded_s, decode.finished_s
@@ -148,13 +148,13 @@ class Tracer(Protocol):
         """Make the spans of a call that has ended; gives the id under which they are found, "" if they are not kept."""
 
     def close(self) -> None:
-        """Hand over what waits, as far as that is possible in a short time; blocks."""
+        """Hand over the waiting spans, as far as that is possible in a short time; blocks."""
 
 
 class AccessLog:
     """Enters each end of a call in the metrics and in the log; lives on the event loop.
 
-    No call fails because it cannot be written down.
+    No call fails because it cannot be logged.
     """
 
     def __init__(
@@ -163,10 +163,10 @@ class AccessLog:
         """Make a log of calls.
 
         Args:
-            which: of the calls get a line: all, those that did not end with OK, none.
+            which: calls that get a line: all calls, only calls that did not end with OK, or none.
             tracer: makes the spans; None: there are none.
         """
-        # Found once, not a call: each look-up takes a lock.
+        # Cached, not looked up at each call: each look-up takes a lock.
         self._counts = cache(metrics.requests_total.labels)
         self._durations = cache(metrics.request_duration_seconds.labels)
         self._refusals = cache(metrics.rejected_total.labels)
@@ -175,15 +175,15 @@ class AccessLog:
         self._tracer = tracer
 
     def refused(self, error: DragomanError) -> None:
-        """Count a call that was not let in."""
+        """Count a call that was not admitted."""
         self._refusals(error.reason).inc()
 
     def ended(self, record: CallStats, metadata: wire.Metadata = (), *, at_headers: bool = False) -> None:
         """Enter the end of a call: one count, one duration, one line of the log.
 
         Args:
-            metadata: that came with it, where the context of a trace may be.
-            at_headers: whether it was refused by these alone; its duration would say nothing, and is not entered.
+            metadata: metadata of the call, which may hold the context of a trace.
+            at_headers: whether the call was refused by its headers alone; its duration means nothing, and is left out.
         """
         record.duration_s = time.monotonic() - record.began_s
         self._counts(record.method, record.code.name, record.protocol).inc()

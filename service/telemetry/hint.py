@@ -1,4 +1,4 @@
-"""What people at a terminal may try first."""
+"""A hint for people at a terminal: the first command to try."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ _log = structlog.get_logger()
 
 
 def suggest(settings: Settings) -> None:
-    """Tell people at a terminal what to try first, where no certificates or keys are needed for it."""
+    """Tell people at a terminal a first command to try, where it needs no certificates or keys."""
     needs_more = settings.tls_certificate or settings.api_keys or not Address.parse(settings.address).port
     if sys.stderr.isatty() and settings.log_format != "json" and not needs_more:
         program = sys.argv[0] if Path(sys.argv[0]).name == "dragoman" else "dragoman"

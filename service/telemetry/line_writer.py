@@ -8,23 +8,23 @@ from select import PIPE_BUF
 from typing import Final
 
 _LIMIT_LINES: Final = 10_000  # that wait; some megabytes at most
-_PAUSE_S: Final = 0.05  # after a write: what comes meanwhile is one write more, however much it is
+_PAUSE_S: Final = 0.05  # after a write: all lines that come meanwhile are written together
 _PATIENCE_S: Final = 1.0  # at the end, for a reader that does not read
 
 
 class LineWriter:
-    """Writes lines in order. Those that find no room, or that cannot be written, are dropped and counted.
+    """Writes lines in order. Lines for which there is no room, or which cannot be written, are dropped and counted.
 
-    A reader that does not read keeps the thread in its write; a full disk or a reader that left fails each write, and
-    lines go on being written once that is over.
+    A reader that does not read blocks the thread in its write. With a full disk, or after the reader has left, each
+    write fails; lines are written again once that is over.
     """
 
     def __init__(self, descriptor: int, dropped: Callable[[int], None]) -> None:
         """Start the thread.
 
         Args:
-            descriptor: of an open file, pipe or terminal; stays open.
-            dropped: told how many lines were lost; called on any thread.
+            descriptor: descriptor of an open file, pipe or terminal; stays open.
+            dropped: called with the number of lost lines, on any thread.
         """
         self._descriptor = descriptor
         self._dropped = dropped
@@ -42,15 +42,15 @@ class LineWriter:
             self.drop()
             return
         self._lines.append(line)
-        if not self._arrived.is_set():  # a look is cheaper than a call
+        if not self._arrived.is_set():  # a check is cheaper than `set`
             self._arrived.set()
 
     def drop(self) -> None:
-        """Count a line that is not even here."""
+        """Count a line that was lost before it came here."""
         self._dropped(1)
 
     def close(self) -> None:
-        """Write what waits, as far as the reader takes it in a second."""
+        """Write the waiting lines, as far as the reader takes them in a second."""
         self._closing.set()
         self._arrived.set()
         self._thread.join(_PATIENCE_S)
@@ -59,7 +59,7 @@ class LineWriter:
         ending = False
         while not ending:
             self._arrived.wait()
-            ending = self._closing.is_set()  # looked at first: what came before is in the last write
+            ending = self._closing.is_set()  # checked first: earlier lines are in the last write
             self._arrived.clear()
             self._flush()
             if not ending:
@@ -85,10 +85,10 @@ class LineWriter:
 
 
 def _joined(lines: list[bytes]) -> Iterator[bytes]:
-    """Join lines as long as a pipe takes them at once, so that lines of several processes do not mix."""
+    """Join lines up to the size that a pipe takes at once, so that lines of several processes do not mix."""
     data = b""
     for line in lines:
-        if data and len(data) + len(line) >= PIPE_BUF:  # a newline may come before them
+        if data and len(data) + len(line) >= PIPE_BUF:  # a newline may be put in front
             yield data
             data = b""
         data += line

@@ -1,6 +1,6 @@
-"""Log lines: for people or as JSON, on standard error; ours and those of libraries alike.
+"""Log lines: for people or as JSON, on standard error; lines of this server and of libraries alike.
 
-No line ever holds a text or a translation: log counts, names and classes of errors, not values of requests.
+No line ever holds a text or a translation: lines have counts, names and classes of errors, not values of requests.
 """
 
 import logging
@@ -19,7 +19,7 @@ from service.telemetry.metrics import Metrics
 
 LogFormat = Literal["auto", "console", "json"]
 
-_GRPCIO: Final = cygrpc.__name__  # its logger
+_GRPCIO: Final = cygrpc.__name__  # the logger of grpcio
 _SHARED: Final[list[structlog.typing.Processor]] = [
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -27,7 +27,7 @@ _SHARED: Final[list[structlog.typing.Processor]] = [
 
 
 class Log(NamedTuple):
-    """The way of lines that are too many for a logger.
+    """A faster way to the log, for lines that are too many for a logger.
 
     Attributes:
         write: takes a line that ends with a newline; never blocks.
@@ -42,7 +42,7 @@ class Log(NamedTuple):
 def running(log_format: LogFormat, metrics: Metrics) -> Iterator[Log]:
     """Send all log lines of the process, from INFO on, to standard error.
 
-    Logging never waits for standard error: one thread writes, and what it cannot write is dropped and counted.
+    Logging never waits for standard error: one thread writes, and lines that it cannot write are dropped and counted.
 
     Args:
         log_format: lines for people, JSON, or auto: for people on a terminal, else JSON.
@@ -58,7 +58,7 @@ def running(log_format: LogFormat, metrics: Metrics) -> Iterator[Log]:
 
 
 def configure_without_thread(log_format: LogFormat) -> None:
-    """Send all log lines to standard error, for a process that forks; lines that it does not take now are lost."""
+    """Send all log lines to standard error, for a process that forks; lines are lost while standard error is full."""
     descriptor = _standard_error()
 
     def write(line: str) -> None:
@@ -69,14 +69,14 @@ def configure_without_thread(log_format: LogFormat) -> None:
 
 
 def _standard_error() -> int:
-    # Started without a standard error, the process may have something else under its number.
+    # If the process was started without a standard error, descriptor 2 may be another file.
     return sys.__stderr__.fileno() if sys.__stderr__ is not None else os.open(os.devnull, os.O_WRONLY)
 
 
 def _configured(
     log_format: LogFormat, descriptor: int, write: Callable[[str], None], drop: Callable[[], None]
 ) -> tuple[logging.Handler, bool]:
-    """Have all lines written in a format; gives what hands them over, and whether they are JSON."""
+    """Have all lines written in a format; gives the handler of the lines, and whether they are JSON."""
     on_terminal = os.isatty(descriptor)
     as_json = log_format == "json" or (log_format == "auto" and not on_terminal)
     handler = _Handler(write, drop)
@@ -102,7 +102,7 @@ def _configured(
 
 
 class _Handler(logging.Handler):
-    """Hands lines over; a line that cannot be made or written is lost, and nothing else happens."""
+    """Hands lines over; a line that cannot be made or written is lost, without an error."""
 
     def __init__(self, write: Callable[[str], None], drop: Callable[[], None]) -> None:
         super().__init__()
@@ -117,10 +117,10 @@ class _Handler(logging.Handler):
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Tell whether a line is worth writing: three of grpcio are not, since any client can cause them at will.
+    """Tell whether a line is worth writing: three lines of grpcio are not, since any client can cause them at will.
 
-    They are of a call that its client left while it was answered, and of paths and metadata that are no UTF-8, which
-    they show.
+    One is of a call that its client left during the answer. The others are of paths and metadata that are no UTF-8, and
+    show these values.
     """
     if record.name != _GRPCIO:
         return True

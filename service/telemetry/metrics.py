@@ -1,8 +1,9 @@
 """Every metric of the server, once, with its unit and buckets; prefix ``dragoman_``, base units.
 
 No label ever holds a value of the user: ``method``, ``protocol``, ``code``, ``reason``, ``outcome``, ``priority``,
-``files`` and ``graph`` come from closed sets of ours, ``model``, ``language``, ``precision``, ``device`` and ``key``
-(its name, never the key itself) from the operator's bundles, settings and files. docs/reference/metrics.md lists all.
+``files`` and ``graph`` come from closed sets of this server; ``model``, ``language``, ``precision``, ``device`` and
+``key`` (its name, never the key itself) from the operator's bundles, settings and files. docs/reference/metrics.md
+lists all metrics.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from prometheus_client import (
 
 _PREFIX: Final = "dragoman"
 
-# How many bytes the keys and values of one model take, see service/registry/capacity.py.
+# The bytes of the keys and values of one model, see service/registry/capacity.py.
 KV_CACHE_FORMULA: Final = (
     "threads * slots * decoder_layers * 2 * heads * head_dim * (max_target_tokens + target_prefix + max_source_tokens)"
     " * bytes of a number"
@@ -39,18 +40,18 @@ def _growing(first: float, factor: float, limit: float) -> tuple[float, ...]:
 LATENCY_BUCKETS_S: Final = _growing(0.0005, 1.5, 30.0)
 SLOTS_BUCKETS: Final = _growing(1, 2, 1024)
 QUALITY_BUCKETS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-# Dense where translations are; the rest is for what is cut short, or goes on and on.
+# Dense where most translations are; the rest is for translations that are cut short, or repeat themselves.
 LENGTH_RATIO_BUCKETS: Final = (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
 GRAPHS: Final = ("encoder", "decoder", "search")
 SEGMENT_ENDS: Final = ("EOS", "LENGTH", "REPETITION", "CANCELLED", "DEADLINE", "INTERNAL")
 
 
 class _Family(NamedTuple):
-    """A metric before it is in a registry, where it is called like its attribute.
+    """A metric before it is in a registry, where its name is the name of the attribute.
 
     Attributes:
-        labels: besides that of the model.
-        series: of each model, by the value of the one other label.
+        labels: labels in addition to the model's.
+        series: values of the only other label, each of which is a series of each model.
     """
 
     kind: type[Counter | Gauge | Histogram]
@@ -64,7 +65,7 @@ class _Family(NamedTuple):
         return self.kind(name, self.text, (*labels, *self.labels), namespace=_PREFIX, registry=registry, **options)
 
 
-# As fields of a dataclass have it: what the class has is the description, what an object has is the metric.
+# As with fields of a dataclass: the attribute of the class is the description, that of an object is the metric.
 def _counter(text: str, *labels: str) -> Any:
     return _Family(Counter, text, labels)
 
@@ -86,7 +87,7 @@ def _latency(text: str, *labels: str) -> Any:
 
 
 class ModelMetrics:
-    """The metrics of one model, looked up once: a label costs more than a count.
+    """The metrics of one model, looked up once: the look-up of a label takes longer than a count.
 
     Several threads share the gauges, so each moves them with ``inc`` and ``dec`` and never sets them.
     """
@@ -187,7 +188,7 @@ class ModelMetrics:
 
 
 class Metrics:
-    """The metrics of one server, in a registry of their own; attributes are named like them, without the prefix."""
+    """The metrics of one server, in a registry of their own; an attribute is named like its metric without prefix."""
 
     requests_total: Counter = _counter("RPCs that have ended, with an answer or not.", "method", "code", "protocol")
     request_duration_seconds: Histogram = _latency("Time from the arrival of an RPC to its end.", "method", "protocol")

@@ -1,4 +1,4 @@
-"""Which words of a text became which of its translation; a plugin finds that, by the attention of the model."""
+"""The alignment of the words of a text and its translation; a plugin finds it, by the attention of the model."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
@@ -10,11 +10,11 @@ Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
 
 
 class Side(NamedTuple):
-    """A text, and what a model reads or writes of it.
+    """A text, with the tokens that a model reads or writes for it.
 
     Attributes:
         text: without blanks at its ends.
-        spans: of each token; they ascend, and those of the bytes of a character are the same.
+        spans: span of each token, in rising order; tokens for bytes of one character have the same span.
     """
 
     text: str
@@ -22,12 +22,12 @@ class Side(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Two words of which one became the other.
+    """A word of the source, and a word of the translation that it became.
 
     Attributes:
-        source: where the one is in the source.
-        target: where the other is in the translation.
-        weight: how surely, 0 to 1; see `plugins.alignment`.
+        source: where the word is in the source.
+        target: where the other word is in the translation.
+        weight: how sure the link is, 0 to 1; see `plugins.alignment`.
     """
 
     source: Span
@@ -36,11 +36,11 @@ class Link(NamedTuple):
 
 
 class Alignment(Protocol):
-    """The words of one segment and of its translation, and how surely each became each.
+    """The words of one segment and of its translation, with a weight for each pair.
 
     Attributes:
         source_words, target_words: in the order of their texts.
-        source_starts, source_stops, target_starts, target_stops: where each of these begins and ends.
+        source_starts, source_stops, target_starts, target_stops: where each word begins and ends.
         weights: float [target words, source words], 0 to 1.
     """
 
@@ -53,29 +53,29 @@ class Alignment(Protocol):
     weights: NDArray[np.float32]
 
     def source_run(self, start: int, stop: int) -> tuple[int, int]:
-        """Find the words [first, last) of the source that some characters [start, stop) of it are part of."""
+        """Find the words [first, last) of the source that have some of its characters [start, stop)."""
 
     def target_run(self, first: int, last: int, free: NDArray[np.bool_] | None = None) -> tuple[int, int] | None:
-        """Find the run of words of the translation that some words [first, last) of the source became.
+        """Find the run of words of the translation that words [first, last) of the source became.
 
         Args:
-            free: bool [target words]: those that may be in it; None: all.
+            free: bool [target words]: the words that may be in the run; None: all words.
 
         Returns:
             A run [first, last) of at least one word; None where no word is free.
         """
 
     def links(self, source_start: int = 0, target_start: int = 0) -> Iterator[Link]:
-        """Yield which words became which, by target word; a word may have several links, or none.
+        """Yield the links between words, by target word; a word may have several links, or none.
 
         Args:
-            source_start: where the source begins in the text that the places are to be of.
-            target_start: where the translation begins, likewise.
+            source_start: where the source begins in the whole text, whose positions the links have.
+            target_start: where the translation begins in the whole translation, likewise.
         """
 
     def target_of(self, start: int, stop: int) -> Span | None:
-        """Find the characters of the translation that became of some characters [start, stop) of the source.
+        """Find the characters of the translation that characters [start, stop) of the source became.
 
         Returns:
-            From the begin of a word to the end of one; None where there is no word on one of both sides.
+            A span from the start of a word to the end of a word; None where one of the two texts has no word there.
         """

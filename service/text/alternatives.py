@@ -1,4 +1,4 @@
-"""The best translations of a text, of the best ones of its segments; a plugin finds them."""
+"""The best translations of a text, made of the best translations of its segments; a plugin finds them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -28,8 +28,8 @@ class Choice(NamedTuple):
     """One way to translate a segment.
 
     Attributes:
-        text: that it is.
-        hypothesis: that it was made of.
+        text: the translation.
+        hypothesis: the hypothesis that the text was made of.
     """
 
     text: str
@@ -40,16 +40,16 @@ class Alternatives(Protocol):
     """The best translations of a text, part by part."""
 
     def keep(self, text: str) -> None:
-        """Add what is the same in all of them."""
+        """Add text that is the same in all translations."""
 
     def add(self, choices: Sequence[Choice]) -> None:
         """Add a segment: choices for it, by descending score; at least one."""
 
     def result(self) -> list[Alternative]:
-        """Give those of all that was added, by descending score."""
+        """Give the best translations of all added parts, by descending score."""
 
 
 def new_alternatives(count: int) -> Alternatives:
-    """Begin a text of which so many translations are wanted, from 1; raises InvalidRequestError without a plugin."""
+    """Begin a text of which `count` translations are wanted, from 1; raises InvalidRequestError without a plugin."""
     alternatives: Alternatives = plugins.needed(plugins.ALTERNATIVES, "has no alternatives")(count)
     return alternatives

@@ -1,4 +1,4 @@
-"""A segment and its translation with the attention between their tokens, of which an alignment is made."""
+"""A segment and its translation with the attention between their tokens, from which an alignment is made."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -25,12 +25,12 @@ class Attended(NamedTuple):
     target: Side
 
     def before(self, reading: Rewriting) -> "Attended":
-        """Give the text that became the source by a rewriting, in place of the source."""
+        """Replace the source by the text before a rewriting that made the source."""
         spans = [reading.before(span) for span in self.source.spans]
         return self._replace(source=Side(reading.original, spans))
 
     def after(self, rewriting: Rewriting) -> "Attended":
-        """Give what the target became by a rewriting, in place of the target."""
+        """Replace the target by its text after a rewriting."""
         spans = [rewriting.after(span) for span in self.target.spans]
         return self._replace(target=Side(rewriting.text, spans))
 
@@ -45,9 +45,9 @@ class SegmentText(NamedTuple):
     """The text of a segment.
 
     Attributes:
-        text: that was encoded.
+        text: the text that was encoded.
         start: where it begins in the whole text, in characters.
-        marks: tokens in front of its own: of languages.
+        marks: number of language tokens in front of the tokens of the text.
     """
 
     text: str
@@ -57,13 +57,13 @@ class SegmentText(NamedTuple):
     def attended(
         self, tokenizer: Tokenizer, target_ids: Sequence[int], attention: Sequence[Attention]
     ) -> Attended | None:
-        """Tell how much the tokens of a translation looked at those of the segment.
+        """Join the tokens of the segment, the tokens of a translation, and the attention between them.
 
         Args:
-            attention: of each of them; fewer where the engine failed.
+            attention: attention of each target token; fewer where the engine failed.
 
         Returns:
-            That, the translation without blanks at its ends; None where there is nothing to align.
+            All three, the translation without blanks at its ends; None where there is nothing to align.
         """
         if not target_ids or len(attention) != len(target_ids):
             return None

@@ -1,11 +1,11 @@
-"""Sentences in capitals: a model, which has seen few, reads them in small letters."""
+"""Sentences in capitals: a model has seen few of them, so it reads them in small letters."""
 
 import re
 from typing import Final
 
 from service.rewriting import Edit, Rewriting
 
-_FEWEST_LETTERS: Final = 5  # shorter ones may be acronyms: NATO
+_FEWEST_LETTERS: Final = 5  # shorter texts may be acronyms: NATO
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _ALONE: Final = {"en": re.compile(r"\bi\b")}  # words that are capitals anyway
 
@@ -14,10 +14,10 @@ def in_small_letters(text: str, language: str) -> str:
     """Write a text without small letters as a sentence: its first letter is a capital.
 
     Args:
-        language: of the text, a BCP-47 code; "" where nobody knows.
+        language: of the text, a BCP-47 code; "" where it is not known.
 
     Returns:
-        As many characters as the text; "" where it is no sentence in capitals.
+        The sentence, with as many characters as the text; "" where the text is no sentence in capitals.
     """
     letters = _LETTER.findall(text)
     small = text.lower()

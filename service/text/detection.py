@@ -1,21 +1,21 @@
-"""The languages of texts, among those that may be meant; a plugin says how probable each is."""
+"""Detection of the languages of texts; a plugin estimates how probable each possible language is."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, Self
 
 from service import plugins
 
-# Told apart on every server: a text in one of them is not taken for one in a language that happens to be served.
+# Every server detects these languages: a text in one of them is not mistaken for a text in some served language.
 _COMMON: Final = (
     "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk sl sv ta th tr uk ur"
     " vi zh"
 )
 COMMON: Final = tuple(_COMMON.split())
-# Of a text: more of it would say no more.
+# Characters of a text that are looked at: more characters would not help.
 LOOKED_AT: Final = 1_000
-# That an answer names of a text.
+# Most languages that an answer names for a text.
 MOST_GUESSES: Final = 5
-# How much more probable the language of all texts of a call is for each: up to (1 + _ALONE) / _ALONE times.
+# The language of all texts of a call is more probable for each text: up to (1 + _ALONE) / _ALONE times.
 _ALONE: Final = 0.1
 
 
@@ -32,11 +32,11 @@ class Guess(NamedTuple):
 
 
 class Tongues(NamedTuple):
-    """The languages that are told apart for a request.
+    """The languages that are possible for the texts of a request.
 
     Attributes:
-        expected: those that the texts may well be in.
-        others: that they may be in all the same.
+        expected: languages that are likely.
+        others: further languages that are possible.
     """
 
     expected: tuple[str, ...]
@@ -44,7 +44,7 @@ class Tongues(NamedTuple):
 
     @classmethod
     def of(cls, sources: Sequence[str], served: Collection[str]) -> Self:
-        """Give those of a request.
+        """Collect the possible languages of a request.
 
         Args:
             served: all languages that models read or write.
@@ -53,38 +53,38 @@ class Tongues(NamedTuple):
 
 
 class Detector(Protocol):
-    """Says how probable languages are; reads what it needs at its first use. For any thread."""
+    """Estimates how probable languages are; loads its data at the first use. For any thread."""
 
     @property
     def is_loaded(self) -> bool:
-        """Whether that has been read."""
+        """Whether the data have been loaded."""
 
     def load(self) -> None:
-        """Read it; nothing happens where it has been read."""
+        """Load the data; does nothing where they have been loaded."""
 
     def rank(self, text: str, tongues: Tongues, *, html: bool = False) -> list[Guess]:
-        """Say in which languages a text may be.
+        """Estimate which languages a text may be in.
 
         Args:
-            text: of any length, of which the beginning is looked at.
+            text: of any length; only its beginning is looked at.
             html: whether it is HTML.
 
         Returns:
-            All of them that the detector knows, the most probable first; none where the text says nothing about it.
+            All of the languages that the detector knows, the most probable first; none where the text does not tell.
         """
 
 
 def new_detector() -> Detector:
-    """Make a detector; raises InvalidRequestError where no plugin does."""
+    """Make a detector; raises InvalidRequestError without a plugin."""
     detector: Detector = plugins.needed(plugins.DETECTION, "detects no languages")()
     return detector
 
 
 def agree(rankings: Sequence[Sequence[Guess]], lengths: Sequence[int]) -> list[Guess | None]:
-    """Take the texts of a call together: a short one is more probably in the language of the others.
+    """Choose the languages of a call's texts together: a short text is more probably in the language of the others.
 
     Returns:
-        The language of each text, with its confidence by itself; None for one that says nothing.
+        The language of each text, with the confidence by this text alone; None for a text that does not tell.
     """
     shares: dict[str, float] = {}
     total = 0
@@ -101,6 +101,6 @@ def agree(rankings: Sequence[Sequence[Guess]], lengths: Sequence[int]) -> list[G
 
 
 def most_frequent(guesses: Iterable[Guess | None], default: str) -> str:
-    """Give the language of most texts, of equally many the first; or another where nothing is known of any."""
+    """Give the most frequent language, of equally frequent ones the first; `default` where no language is known."""
     found = [guess.language for guess in guesses if guess is not None]
     return max(dict.fromkeys(found), key=found.count, default=default)

@@ -1,7 +1,7 @@
-"""One text on its way: read part by part, decoded segment by segment, and put together again.
+"""One text during a call: read part by part, decoded segment by segment, and put together again.
 
-A document holds the parts that were read and are not translated yet, and the text of those that are. So a text of any
-length takes as much memory as is on its way of it, and what its translation takes.
+A document holds the parts that were read and are not translated yet, and the text of the translated parts. So a text of
+any length takes only the memory of the parts that are being translated, and of its translation.
 """
 
 import math
@@ -22,14 +22,14 @@ from service.text.part import Part
 from service.text.result import TextResult, TokenScore
 from service.text.text_quality import TextQuality
 
-_GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
-_ALIGNED_WEIGHT: Final = 32  # segments that are made text in the time in which one is aligned besides ...
-_JUDGED_WEIGHT: Final = 8  # ... and in which its quality is estimated
+_GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text at once, on the event loop
+_ALIGNED_WEIGHT: Final = 32  # plain segments that are made text in the time of one alignment ...
+_JUDGED_WEIGHT: Final = 8  # ... and of one quality estimate
 
 
 class _Awaited(NamedTuple):
     segment: Segment
-    part: Part | None  # None: its translation is the text, and nobody asks for more
+    part: Part | None  # None: only the text of the translation is wanted
     weight: int
 
 
@@ -43,14 +43,14 @@ class _Restored(NamedTuple):
 class Document:
     """One text, from its parts to its translation.
 
-    All methods but :meth:`read` belong to one thread at a time, the event loop's as a rule.
+    All methods except :meth:`read` are for one thread at a time, usually the event loop's.
 
     Attributes:
         complete: whether all of the text has been read.
-        text_bytes: of the text that is to be translated, in UTF-8; with that of a translation that is to be scored.
-        characters: of the text; what tells how long one call of `read` may take.
-        weight: segments that are not yet text, and tags inside them, for each text that is made of them: what takes
-            time.
+        text_bytes: bytes in UTF-8 of the text that is to be translated, and of a translation that is to be scored.
+        characters: characters of the text; they bound the time of one call of `read`.
+        weight: the work that is left for making text: segments that are not yet text, and tags inside them, counted
+            once for each text that is made of them.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class Document:
         """Make a text of which nothing has been read.
 
         Args:
-            unknown_id: of pieces of the source that the model has no token for.
-            quality: estimates that of its segments, whose parts have a text to judge by; None: nobody asks.
+            unknown_id: id of pieces of the source that the model has no token for.
+            quality: estimates the quality of the segments, whose parts have `judged`; None: it is not wanted.
         """
         self.complete = False
         self.text_bytes = text_bytes
@@ -91,7 +91,7 @@ class Document:
         self._waiting: deque[str | _Awaited] = deque()  # read and not yet text
         self._text: list[str] = []
         self._given = 0  # pieces of `_text` that were handed out ...
-        self._begun = 0  # ... and characters of the segment behind them
+        self._begun = 0  # ... and characters of the segment after them
         # Of the segments that are text:
         self._segments = self._source_tokens = self._target_tokens = self._decoded_tokens = self._unknown_pieces = 0
         self._log_probability = 0.0
@@ -102,14 +102,14 @@ class Document:
 
     @property
     def segments(self) -> list[Segment]:
-        """Those that were read and are not yet text, in the order of the text."""
+        """The segments that were read and are not yet text, in the order of the text."""
         return [part.segment for part in self._waiting if not isinstance(part, str)]
 
     def read(self, count: int) -> list[Part]:
         """Make parts of the next piece of the text; on any thread, and one call at a time.
 
         Args:
-            count: parts at most.
+            count: most parts to make.
 
         Returns:
             The parts, for :meth:`add`; fewer than `count` at the end of the text.
@@ -120,10 +120,10 @@ class Document:
         """Take over parts that were read, in their order.
 
         Args:
-            last: whether there are no more.
+            last: whether there are no more parts.
 
         Returns:
-            Their segments.
+            The segments of the parts.
         """
         segments = []
         for part in parts:
@@ -146,13 +146,13 @@ class Document:
         self.add(list(self._parts), last=True)
 
     def settle(self, weight: float = math.inf) -> bool:
-        """Make text of what is finished at the front.
+        """Make text of the finished segments at the front.
 
         Args:
-            weight: segments, and tags in them, after which it is enough; see the attribute.
+            weight: work after which it stops; see the attribute.
 
         Returns:
-            Whether there was any.
+            Whether there is new text.
         """
         before = len(self._text)
         while self._waiting and weight > 0:
@@ -182,12 +182,12 @@ class Document:
     def grow(self) -> str:
         """Hand out the text that is new since the last call and can no longer change; "" if there is none.
 
-        All that was handed out, once every segment is finished and this returned "", is the text of
-        :meth:`result`. A segment's text waits for the segments before it, and with tags or terms inside for its own
-        end. One call takes a bounded number of segments, so call it again until it returns "".
+        Once every segment is finished and this has returned "", the texts handed out are the text of :meth:`result`.
+        A segment's text waits for the segments before it; with tags or terms inside, it also waits for its own end.
+        One call takes a bounded number of segments, so call it again until it returns "".
         """
         text = self._new_text()
-        # Segments may be without text, and a "" would say that this is all.
+        # Finished segments may have no text, but "" would mean that there is no new text.
         while not text and self.settle(_GROW_WEIGHT):
             text = self._new_text()
         return text + self._begin_next()
@@ -226,14 +226,14 @@ class Document:
         )
 
     def outcome(self) -> TextResult | DragomanError:
-        """As :meth:`result`, but give the error: a text that failed does not hurt the others of its call."""
+        """As :meth:`result`, but return the error: a failed text does not affect the other texts of its call."""
         try:
             return self.result()
         except Exception as error:
             return told(error)
 
     def _new_text(self) -> str:
-        """Hand out what has become text."""
+        """Hand out the new text of finished segments."""
         if self._given == len(self._text):
             return ""
         text = "".join(self._text[self._given :])[self._begun :]
@@ -241,10 +241,10 @@ class Document:
         return text
 
     def _begin_next(self) -> str:
-        """Hand out what is settled of the segment in front.
+        """Hand out the part of the segment in front that can no longer change.
 
-        A character that is written in bytes reads as U+FFFD until its last byte is there, and a blank at the
-        end may turn out to be the last. Where goes back what was taken out, the whole text decides.
+        A character that is written in bytes reads as U+FFFD until its last byte is there, and a blank at the end
+        is dropped if no text follows. Tags and terms are put back only when the whole segment is there.
         """
         front = self._waiting[0] if self._waiting else ""
         if isinstance(front, str):
@@ -266,7 +266,7 @@ class Document:
         return judged + max(1, self._wanted) * (1 + aligned + terms + marks)
 
     def _translate(self, part: Part, decode: Decode) -> str:
-        """Make the translation of a segment; note what is wanted of it, and the terms that it lacks."""
+        """Make the translation of a segment; note its quality and links if wanted, and the terms that it lacks."""
         text, untagged, alignment, misses = self._restored(part, decode.target_ids, decode.attention)
         if self._quality is not None and part.judged is not None and decode.error is None:
             unknown, start = decode.source_ids.count(self._unknown_id), self._characters
@@ -279,7 +279,7 @@ class Document:
 
     def _restored(self, part: Part, target_ids: Sequence[int], attention: Sequence[Attention]) -> _Restored:
         """Make the text of a translation, and align it where that is wanted."""
-        # Blanks that a model writes at an end would come on top of what is kept there.
+        # Blanks that the model writes at the ends would come in addition to the separators that are kept.
         text, misses = self._tokenizer.decode(target_ids).strip(), tuple[str, ...]()
         attended = part.source and part.source.attended(self._tokenizer, target_ids, attention)
         if part.plan is not None:
@@ -293,7 +293,7 @@ class Document:
         return _Restored(restored, text, alignment, misses)
 
     def _choose(self, alternatives: Alternatives, part: Part, decode: Decode, text: str) -> None:
-        """Continue the alternatives with a segment; one that failed has none, and no text has any then."""
+        """Continue the alternatives with a segment; a failed segment adds none, and its text has no alternatives."""
         if decode.error is not None:
             return
         first, *others = decode.best[: self._wanted]

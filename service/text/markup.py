@@ -1,4 +1,4 @@
-"""HTML and XML, which a plugin reads: what is to stay as it is, and the texts between the tags."""
+"""HTML and XML, which a plugin parses into parts that stay as they are and the texts between the tags."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
@@ -16,10 +16,10 @@ class Block(Protocol):
         """Its text, without tags."""
 
     def protect(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Give the pieces of the text: what is kept has its tags, what is translated has none."""
+        """Give the pieces of the text: kept text has its tags, text to translate has none."""
 
 
-Blocks: TypeAlias = Iterable[str | Block]  # in the order of the source; what stays is a str
+Blocks: TypeAlias = Iterable[str | Block]  # in the order of the source; a str stays as it is
 
 
 def parse(text: str, tags: XmlTags | None) -> Sequence[str | Block]:

@@ -1,4 +1,4 @@
-"""A part of a text, on its way into a document: what stays, and a segment behind it."""
+"""A part of a text, for a document: text that stays as it is, and a segment after it."""
 
 from typing import NamedTuple
 
@@ -12,13 +12,13 @@ class Part(NamedTuple):
     """A part of a text.
 
     Attributes:
-        kept: what stays as it is.
-        segment: what is to be decoded behind it; None: nothing.
-        tags: that were taken out of the text of the segment; None: it is no markup.
+        kept: text that stays as it is.
+        segment: the segment after `kept`; None: there is none.
+        tags: tags that were taken out of the text of the segment; None: the text is no markup.
         split: whether a sentence was longer than the model takes, and was split inside.
-        source: what the segment was made of, where its translation is to be aligned with that; None: it is not.
-        plan: how the terms of the segment get into its translation; None: it has none.
-        judged: the text of the segment whose translation shows what was lost; None: nobody asks.
+        source: text of the segment, where its translation is to be aligned with it; None: it is not to be aligned.
+        plan: how the terms of the segment get into its translation; None: the segment has no terms.
+        judged: text of the segment by which the quality is estimated; None: no estimate is wanted.
         in_capitals: whether the segment is a sentence in capitals that was read in small letters.
     """
 

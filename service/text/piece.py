@@ -11,28 +11,28 @@ class Tags(Protocol):
 
     @property
     def marks(self) -> Sequence[object]:
-        """All of them, by place."""
+        """All tags and other marks, by place."""
 
     @property
     def contents(self) -> Sequence[tuple[int, int]]:
-        """Characters [start, stop) of the text that marks hold, too."""
+        """Characters [start, stop) of the text that are also in the marks."""
 
     def restore(self, translation: str, alignment: Alignment | None) -> str:
         """Write a translation with the marks in it.
 
         Args:
-            alignment: of both; None: nobody knows which word became which.
+            alignment: alignment of the text and its translation; None: it is not known.
         """
 
 
 class Piece(NamedTuple):
-    """A part of a text: all pieces of a text, `kept` and `text` in turn, are the text itself.
+    """A part of a text: `kept` and `text` of all pieces, in their order, are the whole text.
 
     Attributes:
-        kept: what stays as it is.
-        text: what is to be translated behind it; "" for nothing.
+        kept: text that stays as it is.
+        text: text after it that is to be translated; "" for none.
         inside: whether it is part of a sentence that was too long, and was split inside.
-        tags: that were taken out of `text`; None: it is no markup.
+        tags: tags that were taken out of `text`; None: the text is no markup.
     """
 
     kept: str

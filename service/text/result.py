@@ -1,4 +1,4 @@
-"""The result of a text: its translation, with all that an answer may say of it."""
+"""The result of a text: its translation, with all details that an answer may have."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,8 +13,8 @@ class TokenScore(NamedTuple):
     """The log-probability of a token of a translation.
 
     Attributes:
-        piece: of text, as the vocabulary writes it.
-        log_probability: the natural logarithm of its probability, behind the tokens before it.
+        piece: piece of text, as the vocabulary writes it.
+        log_probability: the natural logarithm of its probability, given the tokens before it.
     """
 
     piece: str
@@ -36,11 +36,11 @@ class TextResult(NamedTuple):
         split: whether a sentence was longer than the model takes, and was split inside.
         alternatives: the best translations of the text, the best first, which is `text`; as many as were asked for, or
             all where fewer were found.
-        log_probability: the sum that `mean_log_probability` is the mean of; 0 where that is None.
-        token_scores: of a translation that was given, each token and the end-of-sentence tokens.
-        alignments: which words of the source became which of the translation, in the order of the translation; empty
-            where that was not asked for.
-        term_segments: how many segments have terms that are to have given translations.
+        log_probability: the sum over the same tokens as `mean_log_probability`; 0 where that is None.
+        token_scores: scores of all tokens of a given translation, the end-of-sentence tokens counted.
+        alignments: links between words of the source and of the translation, in the order of the translation; empty
+            where they were not asked for.
+        term_segments: number of segments that have terms with given translations.
         glossary_misses: the names of terms that the text lacks, each once, in their order.
         quality_estimate: how probable it is that a reader accepts the translation, 0 to 1; None where it was not asked
             for, or there is no segment.

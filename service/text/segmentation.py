@@ -1,13 +1,13 @@
-"""Text to pieces: what is to be translated, and what is kept between.
+"""Splits a text into pieces: text that is to be translated, and text that is kept between.
 
-A text is split at sentence ends, because models are trained on sentences; where they are, sentencex tells, by the
+A text is split at sentence ends, because models are trained on sentences; sentencex finds the sentence ends, by the
 rules and abbreviations of the language. Only a sentence that does not fit is split further: at the clause boundary
-nearest to its middle, else at the word gap nearest to its middle, else between two characters of the endless word;
-the halves likewise until all fit. That takes linear time but for a logarithm, whatever the text holds.
+nearest to its middle, else at the word gap nearest to its middle, else between two characters of the endless word.
+The halves are split in the same way until all fit. The time is linear up to a logarithm, for any text.
 
-What has no letter and no digit is a separator: it never reaches the model and comes back exactly as it was.
-So are whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji, and emoji,
-arrows and bullets at the ends of a sentence.
+Text without a letter or digit is a separator: it never reaches the model and comes back exactly as it was.
+The same holds for whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji, and
+emoji, arrows and bullets at the ends of a sentence.
 A line break or another control character always ends a segment, so none is ever inside one.
 """
 
@@ -24,8 +24,8 @@ from service.text.piece import Piece
 
 # sentencex takes quadratic time for some texts: it sees this number of characters at a time.
 _WINDOW: Final = 1_000
-# Before a full stop: what sentencex takes for the end of a sentence and is none, abbreviations that it does not know,
-# and ordinal numbers in languages that write them so, as in 3. Oktober ...
+# Words before a full stop where sentencex ends a sentence, but should not: abbreviations that it does not know, and
+# ordinal numbers in languages that write them with a full stop, as in 3. Oktober ...
 _ORDINAL: Final = r"\d{1,2}"
 _ORDINAL_LANGUAGES: Final = "bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
 _ABBREVIATIONS: Final = {
@@ -43,26 +43,26 @@ _GOES_ON: Final = {
         "de": f"{_ORDINAL} {_ABBREVIATIONS['de']}",
     }.items()
 }
-# ... and common words that it takes for abbreviations: Maine, Oklahoma, May, Magister.
+# ... and common words that sentencex takes for abbreviations: Maine, Oklahoma, May, Magister.
 _ENDS: Final = {"en": re.compile(r"\b(?:me|OK|may)(?=\.)"), "de": re.compile(r"\b(?:mich|mag)(?=\.)")}
-_LOOK_BACK: Final = 32  # characters in front of a boundary, or at the sentence's begin, that can tell against it
+_LOOK_BACK: Final = 32  # characters before a boundary, or at the start of the sentence, that can rule it out
 
 _CLOSERS: Final = "\"'”’»)]}›」』）】》"
 _MARKS: Final = re.escape(_CLOSERS + "“„«‚‘([{‹「『（【《")
-# sentencex keeps a quotation or parenthesis whole, however many sentences it holds, takes … for no end, and fails
-# on some wide blanks. So it sees full stops for … and spaces for these: apostrophes inside words stay.
+# sentencex keeps a quotation or parenthesis whole, however many sentences it holds, ends no sentence at …, and fails
+# on some wide blanks. So it gets full stops for …, and spaces for marks and such blanks: apostrophes inside words stay.
 _UNSEEN: Final = re.compile(rf"(?<!\w)[{_MARKS}]|[{_MARKS}](?!\w)|[^\S ]")
 _BLANK: Final = re.compile(rf"[{re.escape(_CLOSERS)}“«]*(?:\s+[{re.escape(_CLOSERS)}])*(\s+)")
-_NEEDS_BLANK: Final = ".!?…"  # after these, what follows at once is of the same word: example.com
+_NEEDS_BLANK: Final = ".!?…"  # text that follows these at once is of the same word: example.com
 _STUB: Final = re.compile(r"\W*([^\W\d_]|\d{1,2})\.")  # an initial, or the number of a list: no sentence
-_TITLE: Final = re.compile(r"(?:^|\W)[^\W\d_a-z][a-z]{1,3}\.$")  # with a number behind it: Vol. 3, Eq. 5
+_TITLE: Final = re.compile(r"(?:^|\W)[^\W\d_a-z][a-z]{1,3}\.$")  # before a number: Vol. 3, Eq. 5
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])")
 _WORD_GAP: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r"[^\W_]")
-# Pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji with what joins them, bullets.
+# Pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji with their joiners, bullets.
 _PICTURES: Final = r"•‣←-⇿■-➿⬀-⯿\U0001f000-\U0001faff"
 _PICTURE: Final = re.compile(rf"[{_PICTURES}]")
 _AMONG_PICTURES: Final = re.compile(rf"[\s\u200d\ufe0f{_PICTURES}]")
@@ -73,18 +73,18 @@ FindSpans: TypeAlias = Callable[[str], Iterable[Span]]
 
 
 def split(text: str, language: str, fits: Callable[[str], bool], unbroken: FindSpans | None = None) -> Iterator[Piece]:
-    """Split a text into pieces that fit, one after the other: each takes little time, whatever the text holds.
+    """Split a text into pieces that fit, one after the other: each piece takes little time, for any text.
 
     Args:
         text: any text, without lone surrogates.
-        language: of the text, a BCP-47 code; for one that sentencex does not know, it uses rules of English.
-        fits: whether a piece is short enough for the model; asked of each candidate, and ignored where it
-            refuses a single character, or what is unbroken.
-        unbroken: finds the characters of a text that belong together, in their order.
+        language: of the text, a BCP-47 code; for a language that sentencex does not know, it uses rules of English.
+        fits: tells whether a piece is short enough for the model; called for each candidate, and ignored where it
+            refuses a single character, or an unbroken part.
+        unbroken: finds the parts of a text that must not be split, in their order.
 
     Yields:
-        The text, without a gap and in its order. What is to be translated holds a letter or digit and no blank at its
-        ends; each piece was the last of which `fits` was asked.
+        The pieces of the text in their order, without a gap. The text that is to be translated has a letter or digit
+        and no blank at its ends; the last call of `fits` before each piece was for that piece.
     """
     end = 0
     for sentence in _sentences(text, language.partition("-")[0].lower(), unbroken):
@@ -101,7 +101,7 @@ def split(text: str, language: str, fits: Callable[[str], bool], unbroken: FindS
 
 
 def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator[Span]:
-    """Yield the borders [start, stop) of each sentence, which may be empty; what lies between them is blank."""
+    """Yield the borders [start, stop) of each sentence, which may be empty; only separators are between them."""
     for line in _LINE.finditer(text):
         begun, stop = line.span()
         whole = None if unbroken is None else _Whole(unbroken(line[0]))
@@ -114,9 +114,9 @@ def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator
 
 
 def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
-    """Yield the borders of what stands between sentences, by sentencex: blanks, and marks that close or open.
+    """Yield the borders of the gaps between sentences that sentencex finds: blanks, and marks that close or open.
 
-    Its window moves on by half of its length at least, and never into the middle of a sentence of that length.
+    The window moves on by at least half of its length, and never into the middle of a sentence shorter than that half.
     """
     seen = _UNSEEN.sub(" ", line).replace("…", ".")
     if language in _ENDS:
@@ -136,9 +136,9 @@ def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _cut(text: str, begun: int, left: int, right: int, language: str) -> tuple[int, int] | None:
-    """Find the blank [stop, start) in a gap at which one sentence stops and the next starts; None if it goes on.
+    """Find the blank [stop, start) in a gap between two sentences; None if the sentence goes on after the gap.
 
-    The gap [left, right) begins behind a full stop, as a rule, of a sentence that began at `begun`.
+    The gap [left, right) begins after a full stop, as a rule, of a sentence that began at `begun`.
     """
     before = text[max(begun, left - _LOOK_BACK) : left]
     blank = _BLANK.match(text, left, right)
@@ -160,9 +160,9 @@ def _cut(text: str, begun: int, left: int, right: int, language: str) -> tuple[i
 
 
 def _trails(text: str, begun: int, before: str, right: int, *, closed: bool) -> bool:
-    """Tell whether a small letter goes on with what is before it, as after an abbreviation.
+    """Tell whether a small letter continues the sentence before it, as after an abbreviation.
 
-    Behind a mere full stop it does, unless it is how this writer begins sentences, or a name like iPhone.
+    After a plain full stop it does, unless this writer begins sentences with small letters, or with a name like iPhone.
     """
     if closed or before.endswith(("…", "...")):
         return True
@@ -171,7 +171,7 @@ def _trails(text: str, begun: int, before: str, right: int, *, closed: bool) -> 
 
 
 def _bare(text: str, start: int, stop: int, *, pictures: bool) -> tuple[int, int]:
-    """Give the borders of a piece without the blanks at its ends; of a blank one, its end twice.
+    """Give the borders of a piece without the blanks at its ends; for a blank piece, give its end twice.
 
     Args:
         pictures: whether pictures at its ends belong to it, as they may to a term.
@@ -189,14 +189,14 @@ def _bare(text: str, start: int, stop: int, *, pictures: bool) -> tuple[int, int
 
 
 class _Whole:
-    """The unbroken parts of a line, found as far as places of it are asked about, in their order."""
+    """The unbroken parts of a line, found as far as gaps are checked, which have to come in their order."""
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self._spans = iter(spans)
         self._span: Span | None = (0, 0)
 
     def has(self, stop: int, start: int) -> bool:
-        """Tell whether a gap [stop, start) lies inside of one."""
+        """Tell whether a gap [stop, start) lies inside an unbroken part."""
         while self._span is not None and self._span[1] <= start:
             self._span = next(self._spans, None)
         return self._span is not None and self._span[0] < stop
@@ -226,7 +226,7 @@ def _halve(text: str, start: int, stop: int, whole: Sequence[Span]) -> Span | No
     """Find the gap [first_stop, second_start) near the middle of [start, stop); the gap may be empty.
 
     Returns:
-        The gap; None where all of it is unbroken.
+        The gap; None where all of [start, stop) is unbroken.
     """
     for boundary in (_CLAUSE, _WORD_GAP):
         gap = _nearest_gap(boundary, text, start, stop, whole)
@@ -240,7 +240,7 @@ def _halve(text: str, start: int, stop: int, whole: Sequence[Span]) -> Span | No
 
 
 def _nearest_gap(boundary: re.Pattern[str], text: str, start: int, stop: int, whole: Sequence[Span]) -> Span | None:
-    """Find the whitespace of the boundary nearest to the middle that leaves something on both sides."""
+    """Find the whitespace of the boundary that is nearest to the middle and has text on both sides."""
     best = None
     middle = (start + stop) / 2
     for match in boundary.finditer(text, start, stop):
@@ -255,7 +255,7 @@ def _nearest_gap(boundary: re.Pattern[str], text: str, start: int, stop: int, wh
 
 
 def _part_around(whole: Sequence[Span], stop: int, start: int) -> Span | None:
-    """Find the unbroken part that a gap [stop, start) lies inside of."""
+    """Find the unbroken part around a gap [stop, start)."""
     following = bisect_right(whole, start, key=lambda part: part[1])
     return whole[following] if following < len(whole) and whole[following][0] < stop else None
 

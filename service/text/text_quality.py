@@ -5,16 +5,16 @@ from typing import Final, NamedTuple, Protocol
 
 from service.decode import Decode, FinishReason
 
-_DIGITS: Final = 4  # that an estimate has
+_DIGITS: Final = 4  # of an estimate, after the point
 
 
 class SegmentQuality(NamedTuple):
     """The quality estimate of the translation of one segment.
 
     Attributes:
-        start: where it begins in the translation of its text, in characters.
-        stop: where it ends.
-        estimate: how probable it is that a reader accepts it, 0 to 1.
+        start: where the segment begins in the translation of its text, in characters.
+        stop: where the segment ends.
+        estimate: how probable it is that a reader accepts the translation, 0 to 1.
     """
 
     start: int
@@ -44,15 +44,15 @@ class Estimator(Protocol):
         """Estimate how probable it is that a reader accepts a translation, 0 to 1.
 
         Args:
-            languages: codes of both; "": nobody knows.
+            languages: codes of the source and target languages; "": not known.
             unfinished: whether it was cut off at a limit, or stopped because it repeated itself.
             unknown_pieces: pieces of the source that the model could not read.
-            mean_log_probability: of its tokens, in natural logarithms; of no effect where it is not needed.
+            mean_log_probability: of its tokens, in natural logarithms; ignored where it is not needed.
         """
 
 
 class TextQuality:
-    """Estimates, in the order of the text.
+    """The quality estimates of one text, in the order of the text.
 
     Attributes:
         segments: the estimates so far.
@@ -62,7 +62,7 @@ class TextQuality:
         """Begin a text.
 
         Args:
-            source_language: its code; "": nobody knows. Likewise that of the translation.
+            source_language: code of its language; "": not known. `target_language` likewise.
         """
         self.segments: list[SegmentQuality] = []
         self._estimator = estimator
@@ -70,7 +70,7 @@ class TextQuality:
         self._lengths: list[int] = []
 
     def add(self, source: str, translation: str, decode: Decode, unknown_pieces: int, start: int, stop: int) -> None:
-        """Estimate the next segment, of its source without what stays as it is; places are in the whole translation."""
+        """Estimate the next segment; its source is without kept parts, its place is in the whole translation."""
         estimate = self._estimator.judge(
             source,
             translation,
@@ -80,7 +80,7 @@ class TextQuality:
             mean_log_probability=decode.log_probability / max(1, decode.decoded_tokens),
         )
         self.segments.append(SegmentQuality(start, stop, estimate))
-        self._lengths.append(len(source) + 1)  # one that has nothing left counts, too
+        self._lengths.append(len(source) + 1)  # an empty source counts, too
 
     @property
     def estimate(self) -> float | None:
@@ -92,12 +92,12 @@ class TextQuality:
 
 
 def rounded(estimate: float) -> float:
-    """Round an estimate to the digits that all of them have."""
+    """Round an estimate to the digits of every estimate."""
     return round(estimate, _DIGITS)
 
 
 def without(text: str, spans: Iterable[tuple[int, int]], between: str = "") -> str:
-    """Give a text with something else, or nothing, for the characters [start, stop) of spans in their order."""
+    """Give a text with `between` in place of the characters [start, stop) of spans, which are in their order."""
     pieces, done = [], 0
     for start, stop in spans:
         pieces.append(text[done:start])

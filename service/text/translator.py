@@ -1,4 +1,4 @@
-"""The translator of one model: it makes a document of segments of a text, and a text of their translations."""
+"""The translator of one model: it makes documents, which turn a text into segments, and translations into a text."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache, partial
@@ -29,8 +29,8 @@ class Limits(NamedTuple):
     """The limits of a segment that does not end by itself.
 
     Attributes:
-        factor: target tokens it may have for each source token ...
-        offset: ... and on top of that.
+        factor: target tokens that it may have for each source token ...
+        offset: ... and target tokens in addition.
         stop_repetition: whether a segment that repeats itself is stopped.
     """
 
@@ -44,9 +44,9 @@ class Limits(NamedTuple):
         return cls(settings.max_target_factor, settings.max_target_offset, settings.stop_repetition)
 
 
-# The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
+# Length of the longest piece of a default SentencePiece vocabulary; bounds the work of measuring a very long text.
 CHARACTERS_PER_TOKEN: Final = 16
-_FRAMES: Final = 1_024  # pairs of languages whose marks are kept
+_FRAMES: Final = 1_024  # pairs of languages whose frames are kept
 _DEFAULT_LIMITS: Final = Limits()
 _DEFAULT_OPTIONS: Final = RequestOptions()
 
@@ -56,7 +56,7 @@ class Translator:
 
     Attributes:
         manifest, tokenizer: of the model.
-        frame: gives what stands around each segment, by the source and target languages.
+        frame: gives the tokens around each segment, by the source and target languages.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Translator:
         *,
         slots: int = MAX_BEAM_SIZE,
     ) -> None:
-        """Make the translator of a model; no segment may take more slots than these."""
+        """Make the translator of a model; no segment may take more slots than `slots`."""
         self._slots = slots
         self.manifest = manifest
         self.tokenizer = tokenizer
@@ -82,14 +82,14 @@ class Translator:
         on_progress: OnProgress = lambda segment: None,
         field: str = "text",
     ) -> Document:
-        """Make a document of a text, of which nothing has been read; HTML and XML are parsed at once.
+        """Make a document of a text, without reading the text; HTML and XML are parsed at once.
 
         Reading it raises InvalidRequestError where a part that cannot be cut is longer than the model takes.
 
         Args:
             text: any text, without lone surrogates.
             on_progress: called on the event loop, see :class:`Segment`.
-            field: that holds the text, for errors.
+            field: name of the field that holds the text, for errors.
         """
         decoding = options.decoding._replace(stops_at_repetition=self._limits.stop_repetition)
         if options.quality_estimate and self._estimator.needs_log_probability:
@@ -97,17 +97,17 @@ class Translator:
         options = options._replace(decoding=decoding)
         frame = self.frame(options.source_language, options.target_language)
         most_tokens = self.manifest.max_source_tokens - frame.tokens
-        encode = lru_cache(1)(self.tokenizer.encode)  # of each piece it is asked whether it fits, and then for its ids
+        encode = lru_cache(1)(self.tokenizer.encode)  # a piece is first measured, and then encoded
 
         def fits(piece: str) -> bool:
             return len(piece) <= most_tokens * CHARACTERS_PER_TOKEN and len(encode(piece)) <= most_tokens
 
-        language = options.source_language or self.manifest.languages.source("") or ""  # "" where nobody knows
+        language = options.source_language or self.manifest.languages.source("") or ""  # "" where it is not known
         asked = planner = None if options.terms is None else self._planner(options.terms, options)
         split = partial(segmentation.split, language=language, fits=fits)
         if asked is not None:
             split = partial(split, fits=lambda piece: fits(asked.read(piece)), unbroken=asked.spans)
-        # All texts are searched for one set of characters, and for what addresses have.
+        # All texts are searched for one set of characters, and for marks of addresses.
         may_keep = MAYBE_UNWRITTEN.search(text) or "@" in text or "://" in text or "www." in text
         terms = self._keeping(options, language, text) if may_keep else options.terms
         if terms is not None and terms is not options.terms:
@@ -144,7 +144,7 @@ class Translator:
         return document
 
     def prefix_ids(self, target_prefix: str) -> tuple[int, ...]:
-        """Give the ids of what a translation is to begin with."""
+        """Give the ids of the prefix of a translation."""
         return tuple(self.tokenizer.encode_target(target_prefix)) if target_prefix else ()
 
     def is_writable(self, target_prefix: str) -> bool:
@@ -163,7 +163,7 @@ class Translator:
         field: str,
         language: str,
     ) -> Iterator[Part]:
-        """Make segments of the pieces of a text, one after the other; the first has the prefix.
+        """Make segments of the pieces of a text, one after the other; the first segment has the prefix.
 
         Raises:
             InvalidRequestError: a piece that cannot be cut is longer than the model takes.
@@ -172,7 +172,7 @@ class Translator:
         for kept, text, inside, tags in pieces:
             start += len(kept)
             plan = None if planner is None else planner.plan(text, () if tags is None else tags.contents)
-            is_asked = plan is not None and options.terms is not None  # else it keeps words without pieces, if any
+            is_asked = plan is not None and options.terms is not None  # else the plan only keeps words
             in_capitals = text.isupper() and not is_asked and not prefix_ids
             small = in_small_letters(text, language) if in_capitals else ""
             most_tokens = self.manifest.max_source_tokens - frame.tokens
@@ -191,7 +191,7 @@ class Translator:
                 judged = _judged(text, plan, tags) if options.quality_estimate else None
                 yield Part(kept, segment, tags, inside, source, plan, judged, small != "")
                 prefix_ids, number = (), number + 1
-            else:  # nothing that the model could see, such as a filler character, or nothing that it is to translate
+            else:  # the model would see nothing, as with a filler character, or has nothing to translate
                 there = text if plan is None else plan.without_model
                 yield Part(kept + (there if tags is None else tags.restore(there, None)), split=inside)
             start += len(text)
@@ -206,7 +206,7 @@ class Translator:
         return TextQuality(self._estimator, source_language, target_language)
 
     def _keeping(self, options: RequestOptions, language: str, text: str) -> Terms | None:
-        """Give the terms of a request, and what stays in any case, where the model copies names in place of that."""
+        """Give the terms of a request, with words that stay in any case if the model can copy names for them."""
         keeper = self._keeper(language)
         if keeper is None or not self.manifest.stand_ins or options.decoding.sampling is not None:
             return options.terms
@@ -238,7 +238,7 @@ class Translator:
             decoding = decoding.with_terms(self._slots)
         longest = self.manifest.max_target_tokens
         limit = target_limit(len(source_ids), longest, self._limits.factor, self._limits.offset)
-        limit = min(limit + given, longest)  # what is given takes nothing of what is allowed
+        limit = min(limit + given, longest)  # given tokens do not use up the limit
         return Decode(
             source_ids=source_ids,
             max_target_tokens=min(most or limit, limit),
@@ -251,7 +251,7 @@ class Translator:
 
 
 def _judged(text: str, plan: TermPlan | None, tags: Tags | None) -> str:
-    """Give what of a segment's text shows in its translation what was lost: not what is kept or replaced anyway."""
+    """Give the part of a segment's text by which its quality is estimated: without kept and replaced parts."""
     spans = [] if tags is None else [*tags.contents]
     if plan is not None:
         spans += plan.replaced
@@ -264,7 +264,7 @@ def _uncuttable(field: str, tokens: int, limit: int) -> InvalidRequestError:
 
 
 def _of_segment(decoding: Decoding, number: int, *, aligned: bool) -> Decoding:
-    """Give the options of a segment of a text: where tokens are drawn, each segment has random numbers of its own."""
+    """Give the options of a segment of a text: where tokens are sampled, each segment has its own random numbers."""
     if decoding.sampling is not None:
         decoding = decoding._replace(sampling=decoding.sampling._replace(segment=number))
     return decoding._replace(wants_attention=True) if aligned else decoding

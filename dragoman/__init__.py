@@ -95,10 +95,10 @@ __all__ = [
 
 _MODULES = ("answers", "client", "errors", "glossary", "options")
 
-if not TYPE_CHECKING:  # a type checker would take it for all names that there could be
+if not TYPE_CHECKING:  # else a type checker would accept every name
 
     def __getattr__(name: str) -> object:
-        """Import what is asked for first: the command line has something to set before gRPC is imported."""
+        """Import a name at its first use: the command line must set a variable before gRPC is imported."""
         if name == "__version__":
             return version(__name__)
         if name in _MODULES:

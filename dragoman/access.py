@@ -1,4 +1,4 @@
-"""What it takes to be let in by a server: authorities and a certificate for TLS, an API key; and a command's flags."""
+"""Access to a server: certificates for TLS, an API key, and the flags of a command for both."""
 
 import argparse
 import os
@@ -19,11 +19,11 @@ class Access:
     """How to reach a server.
 
     Attributes:
-        api_key: sent with every call; None: none.
-        tls_ca: CA certificate file (PEM) that verifies the server; None: in plain text.
-        tls_cert: PEM file of the certificate, with its chain, for a server that wants one; None: none. Only with
-            `tls_ca`.
-        tls_key: PEM file of its key; None: none.
+        api_key: is sent with every call; None: no key.
+        tls_ca: CA certificate file (PEM) that verifies the server; None: the channel is plain text.
+        tls_cert: PEM file with the client's certificate and its chain, for a server that asks for one; needs `tls_ca`.
+            None: no certificate.
+        tls_key: PEM file with the key of `tls_cert`; None: no key.
     """
 
     api_key: str | None = field(default=None, repr=False)
@@ -33,14 +33,14 @@ class Access:
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Of every call."""
+        """The metadata of every call."""
         return () if self.api_key is None else (("authorization", f"Bearer {self.api_key}"),)
 
     def credentials(self) -> grpc.ChannelCredentials | None:
-        """Make the credentials of the channel; None for plain text.
+        """Make the credentials of the channel; None: the channel is plain text.
 
         Raises:
-            OSError: a file cannot be read, or does not hold what it is to.
+            OSError: a file is unreadable, or has the wrong content.
         """
         if self.tls_ca is None:
             return None
@@ -67,16 +67,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def given(options: argparse.Namespace) -> str | None:
-    """Give the first of the flags that is there; None where none is."""
+    """Give the first of these flags that is set; None if none is set."""
     names = ("tls_ca", "tls_cert", "tls_key", "api_key")
     return next((f"--{name.replace('_', '-')}" for name in names if getattr(options, name)), None)
 
 
 def of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Access:
-    """Read the flags, and the key from the environment where there is none among them.
+    """Read the flags; without `--api-key`, read the key from the environment.
 
     Raises:
-        SystemExit: with 2, after one line on standard error, if flags are missing, or no header can hold the key.
+        SystemExit: with 2, after one line on standard error, if a flag is missing, or no header can hold the key.
     """
     for flag, value, needed, other in (
         ("--tls-cert", options.tls_cert, "--tls-key", options.tls_key),

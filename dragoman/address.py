@@ -1,4 +1,4 @@
-"""An address as people write it, host:port: where a server listens, and where a client finds it."""
+"""An address in the form host:port: for a server, where it listens; for a client, where it connects."""
 
 import ipaddress
 import re
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 _LABEL = re.compile(rb"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "passthrough:", "unix:", "unix-abstract:", "vsock:", "xds:")
-_HOST_BYTES = 253  # of a whole name, by RFC 1035
+_HOST_BYTES = 253  # of a whole host name, by RFC 1035
 
 
 class Address(NamedTuple):
@@ -22,10 +22,10 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Read `host:port`, with the host in brackets where it is an IPv6 address.
+        """Read `host:port`; an IPv6 address as the host stands in brackets.
 
         Raises:
-            ValueError: the text is something else, no host can have the name, or the port is above 65535.
+            ValueError: the text has another form, the host name is impossible, or the port is above 65535.
         """
         if "://" in text:
             raise ValueError(f"must be host:port, without {text.partition('://')[0]}://")
@@ -43,10 +43,10 @@ class Address(NamedTuple):
 
 
 def check_target(text: str) -> None:
-    """Check where a client finds a server: `host:port`, or another target of gRPC such as `unix:/path`.
+    """Check the address of a server for a client: `host:port`, or another gRPC target such as `unix:/path`.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the text has another form.
     """
     if not text.startswith(_GRPC_SCHEMES):
         Address.parse(text)
@@ -61,7 +61,7 @@ def _is_ipv6(host: str) -> bool:
 
 
 def _is_name(host: str) -> bool:
-    """Tell whether a name, or an IPv4 address, can be looked up: the socket module raises UnicodeError for others."""
+    """Tell whether a host name or IPv4 address can be looked up: the socket module raises UnicodeError for others."""
     try:
         encoded = host.encode("idna").removesuffix(b".")
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""What the calls of the clients return, and how it is read from the wire."""
+"""The results of the clients' calls, and how they are read from the wire."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Alternative(NamedTuple):
 
     Attributes:
         text: the text in the target language.
-        score: by which they are ordered, more being better: the sum over its segments of their log-probability, divided
-            by a power of the number of their tokens.
+        score: orders the alternatives, higher is better: the sum of the log-probabilities of all segments, divided by
+            a power of the number of their tokens.
         mean_log_probability: as in `Translation`; 0 for a text without words.
         finish_reason: as in `Translation`.
     """
@@ -27,14 +27,14 @@ class Alternative(NamedTuple):
 
 
 class WordAlignment(NamedTuple):
-    """A word of a text, and one of its translation, of which the one became the other.
+    """A word of a text, and the word of its translation that corresponds to it.
 
     Attributes:
-        source_start: where the word begins in the text that was given, in characters.
-        source_end: where it ends: it is `text[source_start:source_end]`.
-        target_start: where the other begins in the text of the `Translation`.
-        target_end: where it ends.
-        weight: how surely the one became the other, at most 1.
+        source_start: where the source word begins in the given text, in characters.
+        source_end: where the source word ends: the word is `text[source_start:source_end]`.
+        target_start: where the target word begins in the text of the `Translation`.
+        target_end: where the target word ends.
+        weight: how certain it is that the words correspond, at most 1.
     """
 
     source_start: int
@@ -45,12 +45,12 @@ class WordAlignment(NamedTuple):
 
 
 class SegmentQuality(NamedTuple):
-    """How good the translation of one segment probably is.
+    """The estimated quality of the translation of one segment.
 
     Attributes:
-        target_start: where it begins in the text of the `Translation`, in characters.
-        target_end: where it ends: it is `text[target_start:target_end]`.
-        quality_estimate: how probable it is that a reader accepts it: 0 to 1.
+        target_start: where the segment begins in the text of the `Translation`, in characters.
+        target_end: where the segment ends: it is `text[target_start:target_end]`.
+        quality_estimate: the probability that a reader accepts the translation of the segment: 0 to 1.
     """
 
     target_start: int
@@ -64,34 +64,34 @@ class Translation:
 
     Attributes:
         text: the text in the target language.
-        model: the name of the model that translated it.
+        model: the name of the model that translated the text.
         source_tokens: how many tokens of the source the model read.
         target_tokens: how many tokens the model produced.
         finish_reason: "EOS" when complete, "LENGTH" when a segment was cut off at the limit of target tokens,
-            "REPETITION" when one repeated itself and was stopped, "UNSPECIFIED" where there is an `error`; a
-            later server may say others.
+            "REPETITION" when a segment repeated itself and was stopped, "UNSPECIFIED" when there is an `error`. A later
+            server may send other values.
         segments: into how many segments the text was split.
-        mean_log_probability: how sure the model was, if the call asked: the mean of the natural logarithms of the
-            probabilities of its tokens, at most 0; None if it did not ask, or the text has no words.
-        unknown_pieces: how many pieces of the text the model has no token for, and so could not read.
-        split: whether a sentence was longer than the model takes, and its parts were translated each by itself.
-        pivot_model: the name of the model that translated the text into a third language first, of which `model` made
-            the translation; "" where `model` did all.
-        error: why the text has no translation, its `text` being empty then; None where it has one. Only where the
-            call did not ask for all or nothing.
-        alternatives: the best translations that were found, if the call asked, the best first, which is this one.
-        beam_size: how many hypotheses of each segment were kept at a time; 0 where there is an `error`, or the server
-            does not say.
-        seed: what gives the same draws again, if the call asked for draws; None if it did not.
-        alignments: which words of the text became which, if the call asked, in the order of the translation.
-        glossary_misses: the terms of the glossary, and the placeholders, that the text has and the translation has
-            not, or less often.
-        detected_language: the language of the text, where the server detected it; "" where the call said it, or the
-            text says nothing about it.
-        detection_confidence: how probable it is that the text is in that language, by itself: 0 to 1.
-        quality_estimate: how probable it is that a reader accepts the translation, if the call asked: 0 to 1, the mean
-            over its segments; None if it did not ask, or the text has no words.
-        segment_qualities: the same of each segment, in the order of the text; () if the call did not ask.
+        mean_log_probability: how sure the model was: the mean of the natural logarithms of the probabilities of its
+            tokens, at most 0; None if the call did not ask for it, or the text has no words.
+        unknown_pieces: how many pieces of the text the model could not read, because it has no token for them.
+        split: whether a sentence was longer than the model's limit and was translated in separate parts.
+        pivot_model: the name of the model that first translated the text into a third language, from which `model`
+            translated; "" where `model` translated the text alone.
+        error: why the text has no translation (`text` is empty then); None where the text has one. Set only in calls
+            with `all_or_nothing=False`.
+        alternatives: if the call asked for them, the best translations, best first; the first is this translation.
+        beam_size: how many hypotheses of each segment were kept at a time; 0 if there is an `error`, or the server
+            does not report it.
+        seed: the seed that gives the same draws again; None if the call did not ask for draws.
+        alignments: if the call asked for them, the pairs of corresponding words, in the order of the translation.
+        glossary_misses: the terms of the glossary, and the placeholders, that the translation lacks or has less often
+            than the text.
+        detected_language: the language that the server detected; "" where the call named the language, or the text
+            does not show it.
+        detection_confidence: the probability that the text is in that language, judged by the text alone: 0 to 1.
+        quality_estimate: the probability that a reader accepts the translation: 0 to 1, the mean over its segments;
+            None if the call did not ask for it, or the text has no words.
+        segment_qualities: the same for each segment, in the order of the text; () if the call did not ask for it.
     """
 
     text: str
@@ -117,11 +117,11 @@ class Translation:
 
 
 class DetectedLanguage(NamedTuple):
-    """A language in which a text may be.
+    """A possible language of a text.
 
     Attributes:
-        language: its BCP-47 code.
-        confidence: how probable it is: 0 to 1.
+        language: the BCP-47 code of the language.
+        confidence: the probability of the language: 0 to 1.
     """
 
     language: str
@@ -129,11 +129,11 @@ class DetectedLanguage(NamedTuple):
 
 
 class TokenScore(NamedTuple):
-    """How probable a token is.
+    """The probability of one token.
 
     Attributes:
-        piece: the piece of text that it stands for, as the model's vocabulary writes it; U+2581 stands for a blank.
-        log_probability: the natural logarithm of its probability, given the source and the tokens before it.
+        piece: the piece of text of the token, as the model's vocabulary writes it; U+2581 stands for a blank.
+        log_probability: the natural logarithm of the token's probability, given the source and the earlier tokens.
     """
 
     piece: str
@@ -142,17 +142,17 @@ class TokenScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How probable a translation is.
+    """The probability of a given translation.
 
     Attributes:
-        model: the name of the model that scored it.
-        log_probability: the natural logarithm of its probability, the sum of those of its tokens.
-        mean_log_probability: the mean of them; of a translation of the model itself, that of its `Translation`.
-        tokens: of the translation, and the end-of-sentence token.
+        model: the name of the model that scored the translation.
+        log_probability: the natural logarithm of the translation's probability: the sum over its tokens.
+        mean_log_probability: the mean over its tokens; for the model's own translation, equal to that of `Translation`.
+        tokens: the scores of the tokens of the translation and of the end-of-sentence token.
         source_tokens: how many tokens the source has.
-        target_tokens: how many the translation has, without the end-of-sentence token.
-        error: why there is no score, all numbers being 0 then; None where there is one. Only where the call did not ask
-            for all or nothing.
+        target_tokens: how many tokens the translation has, without the end-of-sentence token.
+        error: why there is no score (all numbers are 0 then); None where there is a score. Set only in calls with
+            `all_or_nothing=False`.
     """
 
     model: str
@@ -165,11 +165,11 @@ class Score:
 
 
 class BatchTranslation(NamedTuple):
-    """The answer for one of many texts; like what `enumerate` yields.
+    """The answer to one of many texts; unpacks like an item of `enumerate`.
 
     Attributes:
-        content_index: which of the texts it belongs to, from 0.
-        translation: of the text, or, with its `error`, what stands in its place.
+        content_index: the index of the text, from 0.
+        translation: the translation of the text; where there is none, its `error` says why.
     """
 
     content_index: int
@@ -181,10 +181,10 @@ class TranslationDelta:
     """One piece of a translation while it is decoded.
 
     Attributes:
-        content_index: which of the texts it belongs to, from 0.
-        text: what to append to what has arrived of that text; nothing is ever taken back.
-        result: the whole translation, in the last piece of the text (whose `text` is empty); None before. With an
-            `error` what arrived of the text is void.
+        content_index: the index of the text, from 0.
+        text: append this to the earlier pieces of the text; no piece is ever withdrawn.
+        result: the whole translation, in the last piece of the text (whose `text` is empty); None before. If it has an
+            `error`, discard the earlier pieces of the text.
     """
 
     content_index: int
@@ -197,18 +197,18 @@ class Model:
     """One model that a server serves.
 
     Attributes:
-        name: what to give as `model`.
-        source_language: BCP-47 code of the language that it reads; "" where it reads several.
-        target_language: BCP-47 code of the language that it writes; "" where it writes several.
+        name: the value for the argument `model`.
+        source_language: BCP-47 code of the language that the model reads; "" where it reads several.
+        target_language: BCP-47 code of the language that the model writes; "" where it writes several.
         precision: "fp32", "int8" or "fp16".
-        max_source_tokens: the longest segment that it reads; longer text is split.
+        max_source_tokens: the longest segment that the model reads; longer text is split.
         max_target_tokens: the longest translation of one segment.
-        vocabulary_size: how many distinct tokens it knows.
-        checkpoint_sha256: SHA-256 of the checkpoint that it was exported from, in hexadecimal.
-        source_languages: BCP-47 codes of all languages that it reads.
-        target_languages: BCP-47 codes of all languages that it writes.
-        family: what it was imported from, such as "marian"; "" where the server does not say.
-        note: what it is for, in one line; "" where nobody has said it.
+        vocabulary_size: how many distinct tokens the model knows.
+        checkpoint_sha256: SHA-256 of the checkpoint from which the model was exported, in hexadecimal.
+        source_languages: BCP-47 codes of all languages that the model reads.
+        target_languages: BCP-47 codes of all languages that the model writes.
+        family: the kind of model that was imported, such as "marian"; "" where the server does not send it.
+        note: the purpose of the model, in one line; "" where the bundle has no note.
     """
 
     name: str
@@ -230,10 +230,10 @@ class StoredGlossary:
     """One glossary that a server has stored.
 
     Attributes:
-        name: what to give in `glossaries`.
-        source_language: BCP-47 code of the language of its source terms; "" where it does not say.
-        target_language: likewise of its target terms.
-        entries: how many terms it has.
+        name: the value for the argument `glossaries`.
+        source_language: BCP-47 code of the language of its source terms; "" where the glossary does not say.
+        target_language: BCP-47 code of the language of its target terms; "" where the glossary does not say.
+        entries: how many terms the glossary has.
     """
 
     name: str
@@ -292,7 +292,7 @@ def _alternative(message: pb.Alternative) -> Alternative:
 
 
 def _finish_reason(number: int) -> str:
-    """Name a finish reason; one of a later server, which this version has no name for, is its number."""
+    """Name a finish reason; a reason of a later server, unknown to this version, is given as its number."""
     name = pb.FinishReason.DESCRIPTOR.values_by_number.get(number)
     return name.name.removeprefix("FINISH_REASON_") if name else str(number)
 
@@ -307,7 +307,7 @@ def translation_delta_of(message: pb.StreamTranslateTextResponse) -> Translation
 
 
 def detected_of(message: pb.DetectedLanguages) -> list[DetectedLanguage]:
-    """Read in which languages a text may be."""
+    """Read the possible languages of a text."""
     return [DetectedLanguage(each.language_code, each.confidence) for each in message.languages]
 
 
@@ -335,7 +335,7 @@ def model_of(message: pb.Model) -> Model:
         max_target_tokens=message.max_target_tokens,
         vocabulary_size=message.vocabulary_size,
         checkpoint_sha256=message.checkpoint_sha256,
-        # A server of an earlier version lists none.
+        # An earlier server sends no lists of languages.
         source_languages=tuple(message.source_language_codes) or (message.source_language_code,),
         target_languages=tuple(message.target_language_codes) or (message.target_language_code,),
         family=message.family,
@@ -349,5 +349,5 @@ def stored_glossary_of(message: pb.StoredGlossary) -> StoredGlossary:
 
 
 def next_page_of(message: pb.ListModelsResponse) -> pb.ListModelsRequest | None:
-    """Build the request of the page of the list that follows; None after the last one."""
+    """Build the request for the next page of the list; None after the last page."""
     return pb.ListModelsRequest(page_token=message.next_page_token) if message.next_page_token else None

@@ -1,4 +1,4 @@
-"""What the arguments of all commands have in common: an error is one line; languages and addresses are checked."""
+"""Arguments that several commands share: an error is one line; languages and addresses are checked."""
 
 import argparse
 import re
@@ -11,9 +11,9 @@ from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
 from dragoman.language import AUTO, RULE, is_code
 from dragoman.spelling import did_you_mean
 
-_DIGITS: Final = re.compile("[0-9]{1,4300}")  # of more, int() reads no number
-_MOST: Final = 2**32 - 1  # that a field of a message holds
-# Flags of one meaning, of which a command has one.
+_DIGITS: Final = re.compile("[0-9]{1,4300}")  # int() refuses longer numbers
+_MOST: Final = 2**32 - 1  # the largest value of a message's field
+# Names of the same flag; a command has one of each line.
 _SAME_FLAGS: Final = (
     ("--from", "--source-language", "--source", "--src"),
     ("--to", "--target-language", "--target", "--tgt"),
@@ -21,14 +21,14 @@ _SAME_FLAGS: Final = (
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage."""
+    """A parser whose errors are one line, without the usage."""
 
     _given: Sequence[str] = ()
 
     def parse_args(  # type: ignore[override]  # its overloads are for namespaces of other types
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Read the arguments, all of which must be known."""
+        """Read the arguments; an unknown argument is an error."""
         self._given = list(sys.argv[1:] if args is None else args)
         options, unknown = self.parse_known_args(self._given, namespace)
         if unknown:
@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def error(self, message: str) -> NoReturn:
-        """End the program with 2; where an argument is missing, because it is misspelt perhaps, ask for that."""
+        """Exit with code 2; where a required argument is missing because it is misspelt, suggest the right spelling."""
         if message.startswith("the following arguments are required"):
             flags = [word for word in self._given if word.startswith("--") and not self._get_option_tuples(word)]
             unknown = [word for word in flags if word not in self._option_string_actions]
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(EXIT_BAD_ARGUMENTS, f"{self.prog}: {' '.join(message.split())}\n")
 
     def _meant(self, words: Sequence[str]) -> str:
-        """Ask for the flag that one of these words is near to; "" where none is."""
+        """Suggest the flag that is most like one of these words; "" where no flag is like any."""
         known = self._option_string_actions
         for word in (word.partition("=")[0] for word in words):
             same = [flag for flags in _SAME_FLAGS if word in flags for flag in flags if flag in known]
@@ -58,7 +58,7 @@ def language(text: str) -> str:
     """Read the code of a language.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: the text is no code of a language.
     """
     if not is_code(text):
         raise argparse.ArgumentTypeError(f"{RULE}, is {text!r}")
@@ -66,24 +66,24 @@ def language(text: str) -> str:
 
 
 def source_language(text: str) -> str:
-    """Read the code of a language, or "auto" where it is to be detected; raises as :func:`language`."""
+    """Read the code of a language, or "auto" to have it detected; raises as :func:`language`."""
     return text if text == AUTO else language(text)
 
 
 def count(text: str) -> int:
-    """Read a number of things that a message can hold.
+    """Read a count, from 1 to the largest value of a message's field.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: the text is no such number.
     """
     return _within(text, 1)
 
 
 def whole(text: str) -> int:
-    """Read a whole number that a message can hold, 0 among them.
+    """Read a whole number, from 0 to the largest value of a message's field.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: the text is no such number.
     """
     return _within(text, 0)
 
@@ -92,7 +92,7 @@ def number(text: str) -> float:
     """Read any number.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: the text is no number.
     """
     try:
         return float(text)
@@ -101,7 +101,7 @@ def number(text: str) -> float:
 
 
 def _within(text: str, least: int) -> int:
-    """Read a number; a server may take less than a message can hold, and says so itself."""
+    """Read a number that fits a message's field; a server may have a lower limit, and then answers with an error."""
     read = int(text) if _DIGITS.fullmatch(text) else -1
     if read < least:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, is {text!r}")
@@ -111,10 +111,10 @@ def _within(text: str, least: int) -> int:
 
 
 def server_address(text: str) -> str:
-    """Read where a server is: `host:port`, or another target of gRPC such as `unix:/path`.
+    """Read the address of a server: `host:port`, or another gRPC target such as `unix:/path`.
 
     Raises:
-        argparse.ArgumentTypeError: it is something else.
+        argparse.ArgumentTypeError: the text has another form.
     """
     return _checked(check_target, text)
 
@@ -123,7 +123,7 @@ def host_and_port(text: str) -> str:
     """Read `host:port`.
 
     Raises:
-        argparse.ArgumentTypeError: it is something else.
+        argparse.ArgumentTypeError: the text has another form.
     """
     return _checked(Address.parse, text)
 

@@ -27,11 +27,11 @@ DECODER = "decoder.onnx"
 PLACE = "place.onnx"
 COPY = "copy.onnx"
 SEARCH = "search.onnx"
-# Of a model with a shortlist: the decoder without its output layer, the output layer, and what it is used for.
+# In bundles with a shortlist: the decoder without its output layer, the output layer, and the shortlist.
 STATES_DECODER = "states_decoder.onnx"
 OUTPUT_LAYER = "output_layer.onnx"
 SHORTLIST = "shortlist.bin"
-# The weights of encoder and decoder, each once; the graphs say where in it.
+# The weights of encoder and decoder, each stored once; the graphs hold offsets into this file.
 WEIGHTS = "weights.bin"
 
 # Inputs and outputs of the encoder graph ...
@@ -47,49 +47,49 @@ TARGET_CAPACITY = "target_capacity"
 SOURCE_CAPACITY = "source_capacity"
 NEXT_IDS = "next_ids"
 LOGITS = "logits"
-# In place of both, of the decoder without its output layer, which reads them ...
+# The decoder without its output layer writes this in place of both; the output layer reads it ...
 STATES = "states"
-# ... together with what it has of the pieces that it chooses from: ids, weights, worths of bytes, biases.
+# ... together with the values of the candidate pieces: ids, weights, scales of int8 weights, biases.
 CANDIDATES = "candidates"
 OUTPUT_WEIGHTS = "output_weights"
 OUTPUT_WORTHS = "output_worths"
 OUTPUT_BIASES = "output_biases"
-# Of one layer's attention to the source, before the softmax.
+# Attention scores of one decoder layer over the source, before the softmax.
 ATTENTION_SCORES = "attention_scores"
-# Of what lays the memories of some sources out as the decoder reads them, in its inputs of `memory_names` ...
+# Names of the graph that copies encoder memories into the layout of the decoder's inputs `memory_names` ...
 PADDING = "padding"
 SOURCE_ROWS = "source_rows"
 SLOT_ROWS = "slot_rows"
-# ... and of what copies bytes.
+# ... and of the graph that copies bytes.
 BYTES = "bytes"
 COPIED = "copied"
-# Of what finds the best tokens of each row of `LOGITS`, and how probable they and others are.
+# Names of the graph that finds the best tokens of each row of `LOGITS`, and log-probabilities of these and others.
 COUNT = "count"
 ASKED_IDS = "asked_ids"
 BEST_IDS = "best_ids"
 BEST_LOG_PROBABILITIES = "best_log_probabilities"
 ASKED_LOG_PROBABILITIES = "asked_log_probabilities"
 
-NAME_PATTERN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")  # of a model
-# Bounds of what a model may say of itself, far above those that there are. Memory is reserved by these numbers.
+NAME_PATTERN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")  # the name of a model
+# Bounds on the sizes in a manifest, far above those of real models: memory is reserved by these numbers.
 MOST_LAYERS = 1_000
 WIDEST = 2**16
 MOST_PIECES = 2**24
 LONGEST = 2**16
 
-# The formats that are read, see docs/versions.md. A field that a format adds has a default: what those before it mean.
+# The formats that can be read, see docs/versions.md. A new field has a default: the meaning of the earlier formats.
 OLDEST_FORMAT = 6
 FORMAT = 8
 
 Precision = Literal["fp32", "int8", "fp16"]
-# What a decoder layer knows the earlier tokens by: their keys and values, or a state of a fixed size.
+# How a decoder layer stores the earlier tokens: as keys and values, or as a state of a fixed size.
 DecoderCell = Literal["attention", "ssru"]
 MAX_NOTE = 200  # characters
-FAMILY = "transformer"  # of a model that was trained here; others are named by their config.json
+FAMILY = "transformer"  # of a model trained with this project; the config.json of an imported model names its family
 
 
 class Provenance(BaseModel):
-    """Where a bundle comes from."""
+    """The origin of a bundle."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -98,11 +98,11 @@ class Provenance(BaseModel):
 
 
 class AlignmentHeads(BaseModel):
-    """The attention heads of the decoder that look at the source word which is translated.
+    """The decoder's attention heads that look at the source word being translated.
 
     Attributes:
-        layer: of the decoder, from 0; the decoder graph gives the scores of all its heads.
-        heads: of this layer, from 0; their mean is the alignment.
+        layer: index of the decoder layer, from 0; the decoder graph outputs the scores of all its heads.
+        heads: indices of the heads of this layer, from 0; the alignment is the mean over these heads.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -114,9 +114,9 @@ class AlignmentHeads(BaseModel):
 class Manifest(BaseModel):
     """`bundle.json`: all that a server must know before it opens a graph. Lengths are in tokens.
 
-    `stand_ins` are names that the model copies into its translations as they are, as the export has measured. `note`
-    says in one line what the model is for. `quality` is what quality estimates are made of; None: nobody has calibrated
-    the model.
+    `stand_ins` are names that the model copies unchanged into its translations; the export has measured this. `note`
+    is the purpose of the model in one line. `quality` holds the coefficients of the quality estimate; None: the model
+    is not calibrated.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -150,7 +150,7 @@ class Manifest(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _of_a_format_that_is_read(cls, fields: object) -> object:
-        """Refuse other formats by their number alone: nothing is known of their fields."""
+        """Refuse another format by its number alone, before its unknown fields are read."""
         version = fields.get("format_version") if isinstance(fields, dict) else None
         if isinstance(version, int) and version < OLDEST_FORMAT:
             cure = "export the model again (dragoman export CHECKPOINT --out BUNDLE)"
@@ -169,7 +169,7 @@ class Manifest(BaseModel):
         if self.alignment.layer >= self.decoder_layers or not set(self.alignment.heads) <= set(range(self.heads)):
             raise ValueError(f"alignment: there is no such layer or head in {self.alignment}")
         marks, room = self.languages.longest_source_marks, self.max_source_tokens
-        if marks + 2 > room:  # a token of text, and the end of the sentence
+        if marks + 2 > room:  # at least one token of text, and the end-of-sentence token
             raise ValueError(f"max_source_tokens {room} leave no room for text beside {marks} tokens of languages")
         for name in self.files:
             if Path(name).name != name or name in ("", "..") or "\0" in name:
@@ -178,44 +178,44 @@ class Manifest(BaseModel):
 
     @property
     def source_languages(self) -> tuple[str, ...]:
-        """BCP-47 codes of the languages that it translates from."""
+        """BCP-47 codes of the languages that the model translates from."""
         return self.languages.sources
 
     @property
     def target_languages(self) -> tuple[str, ...]:
-        """BCP-47 codes of the languages that it translates into."""
+        """BCP-47 codes of the languages that the model translates into."""
         return self.languages.targets
 
     @property
     def target_capacity(self) -> int:
-        """Positions of a translation: its own tokens, and those that it is made to begin with."""
+        """Positions of a translation: its own tokens and its forced first tokens."""
         return self.max_target_tokens + self.languages.longest_target_prefix
 
     @property
     def cached_layers(self) -> int:
-        """Decoder layers that keep keys and values of the target's own tokens."""
+        """Number of decoder layers that keep keys and values of the earlier target tokens."""
         return self.decoder_layers if self.decoder_cell == "attention" else 0
 
     @property
     def state_layers(self) -> int:
-        """Decoder layers that keep a state, `d_model` numbers, in their place."""
+        """Number of decoder layers that keep a state of `d_model` numbers in place of keys and values."""
         return self.decoder_layers - self.cached_layers
 
     @property
     def attention_width(self) -> int:
-        """Numbers that one layer keeps of a position's keys, and as many of its values; not always `d_model`."""
+        """Size of one layer's keys of one position, equal to that of its values; not always `d_model`."""
         return self.heads * self.head_dim
 
     def write(self, path: Path) -> None:
-        """Write it into the folder of its bundle, whole or not at all; raises OSError where it cannot be written."""
+        """Write the manifest into the bundle's folder, whole or not at all; raises OSError where that fails."""
         write_whole(path / MANIFEST, self.model_dump_json(indent=2).encode() + b"\n")
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":
-        """Read the manifest of a bundle, whose files remain unchecked.
+        """Read the manifest of a bundle; its files are not checked.
 
         Raises:
-            BundleError: it is missing, of another format or inconsistent.
+            BundleError: the manifest is missing, of another format or inconsistent.
         """
         file = path / MANIFEST
         try:
@@ -232,8 +232,8 @@ class Bundle:
 
     Attributes:
         path: its folder.
-        manifest: what it says of itself.
-        hashed: what each file was when its hash was checked, or was to be; one that has changed since is hashed again.
+        manifest: the content of `bundle.json`.
+        hashed: the state of each file when its hash was checked or is to be; a file in another state is hashed again.
     """
 
     path: Path
@@ -255,7 +255,7 @@ class Bundle:
 
     @classmethod
     def listed(cls, path: Path) -> "Bundle":
-        """Read a bundle whose files remain unchecked, but for their names.
+        """Read a bundle; of its files only the names are checked.
 
         Raises:
             BundleError: the manifest is missing, of another format or inconsistent, or lacks a file.
@@ -267,13 +267,13 @@ class Bundle:
     @classmethod
     @contextmanager
     def opening(cls, path: Path) -> Iterator["Bundle"]:
-        """Read a bundle, and check its files on another thread during the block: hashes of large files take time.
+        """Read a bundle, and check its files on another thread during the block: hashing large files takes time.
 
-        What the block makes of it may only be used behind the block.
+        Results that the block makes from the bundle may be used only after the block.
 
         Raises:
-            BundleError: as `open`; for a file that is not what it should be, at the end of the block, whatever else
-                the block has raised by then.
+            BundleError: as `open`. A wrong file raises it at the end of the block, even if the block has raised
+                another error.
         """
         listed = cls.listed(path)
         states = {name: _state(path / name) for name in listed.manifest.files}
@@ -287,10 +287,10 @@ class Bundle:
             raise BundleError(f"{path}: has changed while it was loaded")
 
     def read(self, name: str) -> bytes:
-        """Read a file, and check these very bytes: another program may have written to it since `open`.
+        """Read a file and check the bytes that were read: another program may have changed the file since `open`.
 
         Raises:
-            BundleError: it cannot be read, or has changed.
+            BundleError: the file cannot be read, or has changed.
         """
         file = self.path / name
         try:
@@ -302,16 +302,16 @@ class Bundle:
 
     @contextmanager
     def mapped(self, name: str) -> Iterator[mmap.mmap | bytes]:
-        """Map a large file into memory for the time of the block, without reading all of it once more.
+        """Map a large file into memory during the block, without reading all of it once more.
 
-        If its state differs at the end of the block, all of it is read again: a link to it changes the state too, and
-        only other bytes are an error. If it is made shorter meanwhile, the process ends by SIGBUS.
+        If the file's state differs at the end of the block, the whole file is hashed again: a new link to the file
+        changes its state too, and only changed bytes are an error. If it gets shorter, the process ends by SIGBUS.
 
         Yields:
-            Its bytes; none of a file that the manifest does not list.
+            The bytes of the file; no bytes for a file that the manifest does not list.
 
         Raises:
-            BundleError: it cannot be read, or has changed.
+            BundleError: the file cannot be read, or has changed.
         """
         if name not in self.manifest.files:
             yield b""
@@ -323,7 +323,7 @@ class Bundle:
                 state = FileState.of(stream)
                 if state != self.hashed.get(name):
                     _compare(file, _sha256(stream), self.manifest.files[name])
-                # Not closed: an error that is on its way may still hold a part of it.
+                # Not closed: a raised error may still refer to a part of the mapping.
                 content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if state.size_bytes else b""
             except OSError as error:
                 raise _unreadable(file, error) from error
@@ -331,33 +331,33 @@ class Bundle:
             self._check_again(file, name, state)
 
     def _check_again(self, file: Path, name: str, state: FileState) -> None:
-        """Check what lies there now: another file than the one that was mapped, or other bytes."""
+        """Check the file at this path now: it may be another file than the mapped one, or have other bytes."""
         with _opened(file) as stream:
             changed = FileState.of(stream) != state and _sha256(stream) != self.manifest.files[name]
         if changed:
             raise BundleError(f"{file}: has changed while it was loaded")
 
     def graph(self, name: str) -> tuple[bytes, Path]:
-        """Read the checked bytes of a graph, and give its file, for messages; raises as `read` does."""
+        """Read the checked bytes of a graph, with its path for messages; raises as `read` does."""
         return self.read(name), self.path / name
 
     def tokenizer(self) -> Tokenizer:
-        """Make the tokenizer of checked bytes.
+        """Make the tokenizer from checked bytes.
 
         Raises:
-            BundleError: as `read`, or it is no tokenizer.
+            BundleError: as `read`; or the files are no tokenizer.
         """
         names = tokenizer_names(self.manifest.files.__contains__, self.path)
         return Tokenizer.of({self.path / name: self.read(name) for name in names})
 
     @property
     def has_shortlist(self) -> bool:
-        """Whether it says what each source piece may become, and has the graphs for it."""
+        """Whether the bundle has a shortlist and the graphs that use it."""
         return all(name in self.manifest.files for name in (STATES_DECODER, OUTPUT_LAYER, SHORTLIST))
 
 
 def _check_entries(folder: Path, manifest: Manifest) -> None:
-    """Raise BundleError where the manifest lacks a file that every bundle has."""
+    """Raise BundleError if the manifest has no entry for a file that every bundle has."""
     for name in (ENCODER, DECODER, PLACE, COPY, SEARCH, *tokenizer_files(folder)):
         if name not in manifest.files:
             raise BundleError(f"{folder / MANIFEST}: files: no entry for {name}")
@@ -377,7 +377,7 @@ def _state(file: Path) -> FileState:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[BufferedReader]:
-    """Open a file for the time of the block; that it cannot be read is a BundleError."""
+    """Open a file during the block; an unreadable file raises BundleError."""
     try:
         with open_regular(file) as stream:
             yield stream
@@ -395,7 +395,7 @@ def _unreadable(file: Path, error: OSError) -> BundleError:
 
 
 def sha256(file: Path) -> str:
-    """Compute the SHA-256 of a file, in hex; raises OSError where it cannot be read or is no regular file."""
+    """Compute the SHA-256 of a file, in hex; raises OSError if the file is unreadable or not a regular file."""
     with open_regular(file) as stream:
         return _sha256(stream)
 
@@ -406,16 +406,16 @@ def _sha256(stream: BufferedReader) -> str:
 
 
 def find_bundles(root: Path) -> list[Path]:
-    """List the folders at or below `root` that hold a manifest, sorted; none that is being written or removed.
+    """List the folders at or below `root` that hold a manifest, sorted; without folders being written or removed.
 
-    Links to folders are followed, after all folders that are there themselves; none is listed under two paths.
+    Linked folders come last in the search; a folder with several paths is listed once.
     """
     found, seen, waiting = [], set(), [root]
     for start in waiting:
         for folder, names, _ in os.walk(start):
             path, real = Path(folder), os.path.realpath(folder)
             names[:] = [] if real in seen else sorted(name for name in names if not _in_transit(name))
-            waiting += [path / name for name in names if (path / name).is_symlink()]  # which os.walk leaves out
+            waiting += [path / name for name in names if (path / name).is_symlink()]  # os.walk does not follow them
             if real not in seen and (path / MANIFEST).exists():
                 found.append(path)
             seen.add(real)
@@ -423,7 +423,7 @@ def find_bundles(root: Path) -> list[Path]:
 
 
 def no_bundles(root: Path) -> BundleError:
-    """Make the error of a folder in which `find_bundles` found nothing; says where a bundle comes from."""
+    """Make the error for a folder without bundles; its message says how to get a bundle."""
     if not root.exists():
         return BundleError(
             f"{root.absolute()}: no such folder; a model is a folder here, a name of the hub (OWNER/NAME) or of "
@@ -436,11 +436,11 @@ def no_bundles(root: Path) -> BundleError:
 
 
 def _in_transit(folder: str) -> bool:
-    """Tell whether a folder of this name is still written by export, was replaced by it, or is hidden."""
+    """Tell whether the name is that of a folder that export still writes or has replaced, or of a hidden folder."""
     return folder.startswith(".") or folder.endswith((".partial", ".old"))
 
 
-# Generous, yet nothing runs to the model's limit that never ends.
+# Enough for real translations, yet an endless decode stops before the model's limit.
 TARGET_FACTOR = 2.0
 TARGET_OFFSET = 20
 
@@ -448,19 +448,19 @@ TARGET_OFFSET = 20
 def target_limit(
     source_tokens: int, max_target_tokens: int, factor: float = TARGET_FACTOR, offset: int = TARGET_OFFSET
 ) -> int:
-    """Compute how many target tokens a source may have: `factor` times its own tokens, and `offset`.
+    """Compute the limit of target tokens of a source: `factor` times its own tokens, plus `offset`.
 
     Args:
-        source_tokens: the end-of-sentence token counted.
-        max_target_tokens: never more.
-        factor: what a longer source adds.
-        offset: what every source may have.
+        source_tokens: number of source tokens, with the end-of-sentence token.
+        max_target_tokens: upper bound of the result.
+        factor: target tokens per source token.
+        offset: target tokens of every source in addition.
     """
     return min(int(factor * source_tokens) + offset, max_target_tokens)
 
 
 def cache_names(layers: int) -> list[str]:
-    """Name the decoder's inputs for its own keys and values, see `present_name`."""
+    """Name the decoder's inputs for the keys and values of earlier target tokens, see `present_name`."""
     return [f"self_{kind}_{layer}" for layer in range(layers) for kind in ("key", "value")]
 
 
@@ -470,13 +470,13 @@ def memory_names(layers: int) -> list[str]:
 
 
 def state_names(layers: int) -> list[str]:
-    """Name the decoder's inputs for the states of layers that have a recurrence in place of self-attention."""
+    """Name the decoder's inputs for the states of layers with a recurrence in place of self-attention."""
     return [f"state_{layer}" for layer in range(layers)]
 
 
 def present_name(name: str) -> str:
-    """Name the decoder's output for keys or values that are also its input: the same buffer, written in place.
+    """Name the decoder's output for keys or values that are also an input: the same buffer, written in place.
 
-    That for a state is another buffer than the input, since a step may have to be run again.
+    The output for a state is another buffer than the input, since a step may have to be run again.
     """
     return f"present_{name}"

@@ -1,4 +1,4 @@
-"""The connections of a client: which server is meant, how much they take, and why there is none."""
+"""The connection of a client: the server's address, the options of the channel, and the causes of a failure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dragoman.access import API_KEY_VARIABLE
 from dragoman.address import check_target
 from dragoman.errors import DragomanError, ServerUnavailableError
 
-ADDRESS_VARIABLE: Final = "DRAGOMAN_SERVER"  # DRAGOMAN_ADDRESS says where a server listens, such as 0.0.0.0
+ADDRESS_VARIABLE: Final = "DRAGOMAN_SERVER"  # DRAGOMAN_ADDRESS is where a server listens, such as 0.0.0.0
 DEFAULT_ADDRESS: Final = "127.0.0.1:50051"
 DEFAULT_RETRIES: Final = 3
 _SCHEMES: Final = ("http://", "https://")
-# In gRPC's account of a failed connection.
+# Parts of gRPC's messages for a failed connection.
 _NO_CONNECTION: Final = ("connect to all addresses", "connections to all backends", "resolving")
 _NO_NAME: Final = ("DNS", "resolving", "lookup")
 _NO_TLS: Final = ("handshake", "certificate", "SSL_ERROR", "Peer name")
@@ -25,11 +25,11 @@ NO_TLS: Final = "TLS could not be agreed on"
 
 
 def address_of(given: str | None) -> str:
-    """Say which server is meant: the given address, else that of the environment, else the local one.
+    """Choose the server's address: the given one, else that of the environment, else the local one.
 
     Raises:
-        TypeError: it is no str.
-        ValueError: it is neither `host:port` nor another target of gRPC.
+        TypeError: the address is no str.
+        ValueError: the address is neither `host:port` nor another target of gRPC.
     """
     if not isinstance(given, str | None):
         raise TypeError(f"address: must be str, is {type(given).__name__}")
@@ -44,10 +44,10 @@ def address_of(given: str | None) -> str:
 
 
 def api_key_of(given: str | None) -> str | None:
-    """Say which key to send: the given one, else that of the environment; None: none.
+    """Choose the API key: the given one, else that of the environment; None: no key.
 
     Raises:
-        TypeError: it is no str.
+        TypeError: the key is no str.
         ValueError: no header can hold the key.
     """
     if not isinstance(given, str | None):
@@ -62,19 +62,19 @@ def channel_options() -> list[tuple[str, Any]]:
     """Build the options of a gRPC channel."""
     return [
         ("grpc.service_config", json.dumps({"loadBalancingConfig": [{"round_robin": {}}]})),
-        # A server may be set to send larger messages than gRPC's own 4 MiB.
+        # A server may be configured to send messages larger than gRPC's default of 4 MiB.
         ("grpc.max_receive_message_length", -1),
-        # gRPC's own 120 s would leave a server unused for so long after it came back from an outage.
+        # gRPC's default of 120 s would leave a server unused for that time after an outage.
         ("grpc.max_reconnect_backoff_ms", 5_000),
     ]
 
 
 def in_words(error: DragomanError, address: str) -> DragomanError:
-    """Put into words what gRPC says of a connection that failed; any other error stays as it is.
+    """Explain a failed connection in plain words; any other error is returned unchanged.
 
     Args:
-        error: of a call.
-        address: of the server.
+        error: the error of a call.
+        address: the address of the server.
     """
     details = error.message
     if type(error) is not ServerUnavailableError or error.request_id:
@@ -89,7 +89,7 @@ def in_words(error: DragomanError, address: str) -> DragomanError:
 
 
 def _why(details: str) -> str:
-    """Say what a user can put right."""
+    """Give the cause, if the user can correct it."""
     if _has(details, _NO_NAME):
         return ": the host has no address"
     return f": {NO_TLS}" if _has(details, _NO_TLS) else ""

@@ -1,6 +1,6 @@
-"""The command line: a table of commands, each a function elsewhere that is loaded only when called.
+"""The command line: a table of commands; the function of a command is loaded only when the command is called.
 
-Most of them come with dragoman-server, which need not be installed. Its plugins add more: each entry point of the group
+Most commands need dragoman-server, which may be absent. Its plugins add commands: each entry point of the group
 `dragoman.commands` names a `Command`.
 """
 
@@ -25,10 +25,10 @@ class Command(NamedTuple):
     """One command.
 
     Attributes:
-        target: the function that runs it, as "module:function": from the arguments to the exit code.
-        extra: the extra of dragoman-server that installs what the command needs.
+        target: the function that runs the command, as "module:function"; takes the arguments, returns the exit code.
+        extra: the extra of dragoman-server that installs the packages of the command.
         summary: one line for the help.
-        extras: of modules that it needs for a part of what it does.
+        extras: the extras of modules that only a part of the command needs.
     """
 
     target: str
@@ -71,7 +71,7 @@ COMMANDS = {
     "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
 }
 _GROUP = "dragoman.commands"
-_CLIENT_EXTRAS = ("documents",)  # those of the distribution `dragoman`
+_CLIENT_EXTRAS = ("documents",)  # extras of the distribution `dragoman`
 _EXTRAS = {
     "filelock": "import",
     "lxml": "documents",
@@ -80,20 +80,20 @@ _EXTRAS = {
     "opentelemetry": "tracing",
     "polib": "documents",
 }
-# Of requests, whose errors name their fields.
+# Fields of requests, as errors name them, and their flags.
 _FLAGS = {"model": "--model", "source_language_code": "--from", "target_language_code": "--to"}
 _OPTION = re.compile(
     r"(?:options\.)?(?:sampling\.)?"
     "(alignments|alternatives|beam_size|glossary|length_penalty|protect_placeholders|quality_estimate|seed|"
     "target_prefix|temperature|top_[kp])"
 )
-# Of what is wrong with a field, where it names others.
+# Fields that the description of another field names.
 _IN_WORDS = {"options.sampling": "--temperature, --top-k, --top-p or --seed", "beam_size": "--beam-size"}
 _PACKAGES = ("dragoman", "service", "plugins", "model", "export", "bench")
 
 
 def all_commands() -> dict[str, Command]:
-    """List the commands of the table and those of the installed plugins."""
+    """List the commands of the table and of the installed plugins."""
     return COMMANDS | {plugin.name: load(plugin.value) for plugin in entry_points(group=_GROUP)}
 
 
@@ -101,28 +101,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: without the program's name; those of the process if None.
+        arguments: without the program's name; None: those of the process.
 
     Returns:
-        The exit code: the command's own; 2, with one line on standard error, for an unknown command, a
-        missing extra, a known error, or a standard output that takes nothing; 130 after Ctrl-C; 141 when the reader of
-        the output left.
+        The exit code: the command's own; 2, with one line on standard error, for an unknown command, a missing extra, a
+        known error, or a standard output that cannot be written; 130 after Ctrl-C; 141 when the reader of the output
+        has left.
     """
-    if sys.stdout is None:  # it was closed: `>&-`
+    if sys.stdout is None:  # closed by the shell: `>&-`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     try:
         code = _run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except BrokenPipeError:  # the reader left, as `head` does
+    except BrokenPipeError:  # the reader has left, as `head` does
         _drop_output()
         return EXIT_BROKEN_PIPE
     except OSError as error:
         _drop_output()
         return _fail(f"dragoman: standard output: {error.strerror}")
     if arguments is None:
-        gc.freeze()  # the process ends now: nothing is gained by collections that walk through all that it has
+        gc.freeze()  # skip the garbage collection of all objects at the end of the process
     return code
 
 
@@ -135,7 +135,7 @@ def _run(arguments: list[str]) -> int:
         print(f"dragoman {version('dragoman')}")
         return EXIT_OK
     command = COMMANDS.get(name)
-    if command is None:  # only then, since looking for plugins takes time
+    if command is None:  # looking for plugins takes time, so only for other names
         commands = all_commands()
         command = commands.get(name)
     if command is None:
@@ -146,8 +146,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def _call(name: str, command: Command, arguments: list[str]) -> int:
-    """Load a command and run it; what a user can put right ends in one line, all else in its traceback."""
-    # gRPC reads it when it is imported. Its own lines on standard error have another format, and strangers cause them.
+    """Load a command and run it; an error that the user can correct ends in one line, any other in its traceback."""
+    # gRPC reads the variable at import. Its log lines have another format, and foreign peers can cause them.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from dragoman.errors import DragomanError
 
@@ -170,7 +170,7 @@ def _call(name: str, command: Command, arguments: list[str]) -> int:
 
 
 def _is_of_output(error: Exception) -> bool:
-    """Tell whether what failed is standard output, which then fails again."""
+    """Tell whether the error came from standard output: then writing to it fails again."""
     if isinstance(error, OSError) and error.strerror and error.filename is None:
         try:
             sys.stdout.flush()
@@ -180,12 +180,12 @@ def _is_of_output(error: Exception) -> bool:
 
 
 def _drop_output() -> None:
-    """Let go of standard output: else the interpreter would meet the same error when it exits."""
+    """Detach standard output: else the interpreter would meet the same error when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _words(error: Exception) -> str:
-    """Say what is wrong without the numbers of the operating system, and by the names of the command line."""
+    """Describe an error without error numbers of the operating system, and with the flags of the command line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     violations = getattr(error, "violations", ())
@@ -196,7 +196,7 @@ def _words(error: Exception) -> str:
 
 
 def _flag_of(field: str) -> str:
-    """Name the flag that gives a field of a request; the field where none does."""
+    """Name the flag that sets a field of a request; the field itself where there is no such flag."""
     if option := _OPTION.fullmatch(field):
         return f"--{option[1].replace('_', '-')}"
     return _FLAGS.get(field, field)
@@ -210,7 +210,7 @@ def _server_of(name: str, command: Command) -> str:
 
 
 def _extra_of(missing: str, command: Command) -> str:
-    """Say how to install a missing module; some have an extra of their own, whatever the command."""
+    """Say how to install a missing module; some modules have an extra of their own, whatever the command."""
     extra = command.extras.get(missing) or _EXTRAS.get(missing, command.extra)
     of_client = extra in _CLIENT_EXTRAS and not find_spec(SERVER)
     distribution = "dragoman" if of_client else "dragoman-server"
@@ -220,7 +220,7 @@ def _extra_of(missing: str, command: Command) -> str:
 
 
 def _fail(message: str) -> int:
-    """Print a message as one line, and give the exit code of an error."""
+    """Print a message as one line, and return the exit code of an error."""
     print(" ".join(message.split()), file=sys.stderr)
     return EXIT_BAD_ARGUMENTS
 

@@ -1,10 +1,10 @@
-"""The clients of a Dragoman server, blocking and asyncio, over the same request builder.
+"""The clients of a Dragoman server, blocking and asyncio; both use the same request builder.
 
-A call that fails raises an error of `dragoman.errors`. Where no server is there for it (no connection, draining,
-loading) and nothing of the answer has arrived, the call is made again with growing, jittered pauses: `retries` times,
-and as long as the deadline allows for a server that has answered before, which comes back after a restart. Calls are
-spread over all addresses that the server's name resolves to. A busy server is asked again only with `wait_when_busy`:
-after the time that its answer names, and longer each time.
+A call that fails raises an error of `dragoman.errors`. When no server takes the call (no connection, draining, loading)
+and no part of the answer has arrived, the client makes the call again after growing pauses with jitter: `retries`
+times; until the deadline if the server has answered before, because it comes back after a restart. Calls are spread
+over all addresses that the server's name resolves to. A busy server is called again only with `wait_when_busy`: after
+the time that its answer names, and after longer pauses each time.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _READY_PAUSE_S = 0.2
 
 
 class _Base:
-    """What both clients share: the settings of every call, and the stubs."""
+    """The common part of both clients: the settings of every call, and the stubs."""
 
     def __init__(
         self,
@@ -103,19 +103,19 @@ class _Base:
         )
 
     def _note_answer(self, patience: Patience) -> None:
-        """Note that the server is there and takes calls."""
+        """Note that the server answers and takes calls."""
         self._has_answered = True
         patience.answered()
 
     def _pause_s(self, error: DragomanError, patience: Patience) -> float:
-        """Say how long to wait before the call is made again; raises the error where it is not."""
+        """Compute the pause before the next attempt; raises the error if there is no next attempt."""
         if self._is_closed:
             raise error
         return patience.pause_s(error)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Raise the error that the server raised in place of gRPC's."""
+        """Raise the Dragoman error in place of the one that gRPC raises."""
         try:
             yield
         except grpc.RpcError as rpc_error:
@@ -126,7 +126,7 @@ class _Base:
 
         Raises:
             ValueError: the client is closed.
-            DeadlineExceededError: no time is left. gRPC would try to connect and might call that a server that is away.
+            DeadlineExceededError: no time is left. With a timeout of 0, gRPC might report a server that is away.
         """
         if self._is_closed:
             raise ValueError("the client is closed")
@@ -142,18 +142,18 @@ class _Base:
 def _connected(
     insecure: Callable[..., Any], secure: Callable[..., Any], credentials: grpc.ChannelCredentials | None
 ) -> Callable[..., Any]:
-    """Give what makes a channel of an address and `options`."""
+    """Give the function that makes a channel from an address and `options`."""
     return insecure if credentials is None else partial(secure, credentials=credentials)
 
 
 def _one_or_all(texts: str | Sequence[str], response: pb.TranslateTextResponse) -> Translation | list[Translation]:
-    """Give one translation for one text, a list for several."""
+    """Return the translation of a single text, or the list for several texts."""
     translations = [translation_of(message) for message in response.translations]
     return translations[0] if isinstance(texts, str) else translations
 
 
 def _score_or_all(texts: str | Sequence[str], response: pb.ScoreTextResponse) -> Score | list[Score]:
-    """Give one score for one text, a list for several."""
+    """Return the score of a single text, or the list for several texts."""
     scores = [score_of(message) for message in response.scores]
     return scores[0] if isinstance(texts, str) else scores
 
@@ -161,7 +161,7 @@ def _score_or_all(texts: str | Sequence[str], response: pb.ScoreTextResponse) ->
 def _languages_or_all(
     texts: str | Sequence[str], response: pb.DetectLanguageResponse
 ) -> list[DetectedLanguage] | list[list[DetectedLanguage]]:
-    """Give the languages of one text, a list of such lists for several."""
+    """Return the languages of a single text, or the list of such lists for several texts."""
     detections = [detected_of(message) for message in response.detections]
     return detections[0] if isinstance(texts, str) else detections
 
@@ -178,17 +178,17 @@ class Client(_Base):
             print(client.translate("Good morning.", model="en-de").text)
 
     Args:
-        address: `host:port`, or any gRPC target such as `dns:///host:port` or `unix:/path`. Without one, that of the
-            environment variable DRAGOMAN_SERVER, or else 127.0.0.1:50051.
-        timeout_s: the deadline of a call, retries and pauses included, unless the call has its own.
-        retries: how often a call is made again where no server is there for it. One that has answered before, or that
-            loads its models, is waited for until the deadline; with 0 no call is made again.
-        wait_when_busy: whether a call that a busy server refuses (RATE_LIMITED, CONCURRENCY_LIMITED, QUEUE_FULL,
-            OVERLOADED) waits and is made again, as long as its deadline allows: never sooner than the server asks.
-        api_key: sent with every call, as `authorization: Bearer`; give it only to servers with TLS. Without one, that
-            of the environment variable DRAGOMAN_API_KEY; with "", none.
-        metadata: sent with every call; keys in lower case.
-        credentials: of a TLS channel, from `grpc.ssl_channel_credentials`; plain text without.
+        address: `host:port`, or any gRPC target such as `dns:///host:port` or `unix:/path`. None: the environment
+            variable DRAGOMAN_SERVER, or else 127.0.0.1:50051.
+        timeout_s: the deadline of a call, with its retries and pauses; a call can override it.
+        retries: how often a call is made again when no server takes it. For a server that has answered before, or that
+            loads its models, the client waits until the deadline. With 0 no call is made again.
+        wait_when_busy: True: a call that a busy server refuses (RATE_LIMITED, CONCURRENCY_LIMITED, QUEUE_FULL,
+            OVERLOADED) is made again while its deadline allows, never sooner than the server asks.
+        api_key: is sent with every call, as `authorization: Bearer`; use it only with servers that have TLS. None: the
+            environment variable DRAGOMAN_API_KEY; "": no key.
+        metadata: is sent with every call; keys in lower case.
+        credentials: for a TLS channel, from `grpc.ssl_channel_credentials`; None: plain text.
 
     Raises:
         ValueError: `retries` or `timeout_s` is negative, the address is neither `host:port` nor another target of gRPC,
@@ -217,7 +217,7 @@ class Client(_Base):
             metadata=metadata,
         )
 
-    # A string is a sequence of strings, too: the first signature that fits counts.
+    # A str is also a Sequence[str]: type checkers take the first signature that fits.
     @overload
     def translate(  # type: ignore[overload-overlap]
         self,
@@ -250,20 +250,20 @@ class Client(_Base):
         """Translate texts of any length.
 
         Args:
-            texts: one text, or several; together at most what a server answers with one message, by default 1,398,101
-                bytes (`translate_many` takes any number).
-            all_or_nothing: whether a text that cannot be translated raises its error; else it has it in the `error`
-                of its translation, and the others are translated.
-            timeout_s: the deadline of this call, retries included; the client's without.
+            texts: one text, or several; together at most as much as the server answers in one message, by default
+                1,398,101 bytes (`translate_many` has no such limit).
+            all_or_nothing: True: a text that cannot be translated raises its error. False: its `Translation` holds the
+                `error`, and the other texts are translated.
+            timeout_s: the deadline of this call, with its retries; None: that of the client.
             **options: languages, model and more, see `dragoman.Options`.
 
         Returns:
-            The translation of one text; of several a list, in the same order.
+            The translation of a single text; for several texts a list, in the same order.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
-            ValueError: nothing was sent: a text is no valid Unicode, a number is negative, or the priority is none.
-            TypeError: nothing was sent: a text or an option is of a wrong type, or there is no such option.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
+            ValueError: before sending: a text is no valid Unicode, a number is negative, or the priority is unknown.
+            TypeError: before sending: a text or an option is of a wrong type, or there is no such option.
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         response = self._answer(self._stub.TranslateText, request, self._patience(timeout_s))
@@ -280,20 +280,20 @@ class Client(_Base):
     ) -> Iterator[TranslationDelta]:
         """Translate like `translate`, and yield each translation piece by piece while it is decoded.
 
-        The call starts when the first piece is asked for, and is cancelled when the iterator is closed early. Once
-        there is a piece, the call is not made again where the server goes away.
+        The call starts when the first piece is requested; closing the iterator early cancels the call. After the first
+        piece, a call that fails is not made again.
 
         Args:
             texts: as in `translate`.
-            all_or_nothing: as in `translate`; the error then comes in the last piece of the text.
-            timeout_s: as in `translate`; it bounds the whole stream.
+            all_or_nothing: as in `translate`; with False, the error is in the last piece of the text.
+            timeout_s: as in `translate`, for the whole stream.
             **options: as in `translate`.
 
         Yields:
-            The pieces: those of one text in order, those of different texts interleaved.
+            The pieces: in order within a text; the pieces of different texts are interleaved.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         patience = self._patience(timeout_s)
@@ -325,34 +325,34 @@ class Client(_Base):
         timeout_s: float | None = None,
         **options: Unpack[Options],
     ) -> Iterator[BatchTranslation]:
-        """Translate any number of texts over one call, while they come and without holding them all.
+        """Translate any number of texts over one call as they arrive, without holding all of them in memory.
 
             for index, translation in client.translate_many(map(str.strip, open("sentences.txt")), model="en-de"):
                 ...
 
-        The iterable is read as answers are taken: at most some two thousand texts are sent and not answered. It is read
-        on a thread of its own, so it may wait for its texts.
+        The iterable is read on a separate thread, so it may block. It is read as fast as answers are taken: at most
+        about two thousand texts are sent and unanswered.
 
-        Each text is answered exactly once. One that cannot be translated has an `error`, and raises nothing. Where
-        the server drains or is lost, the texts that it left unanswered are sent again over a new call, to another
-        server if the address has several; without a deadline, a server that stays away for a minute ends it. Whatever
-        is raised, every text that was yielded is done: after n answers in order, what is left is
-        `itertools.islice(texts, n, None)`.
+        Each text is answered exactly once. A text that cannot be translated has an `error` and raises nothing. When the
+        server drains or is lost, the client sends the unanswered texts again over a new call, to another server if the
+        address has several. Without a deadline, the client gives up after a server has been away for a minute. If an
+        error is raised, every yielded text is done: after n answers in order, `itertools.islice(texts, n, None)` gives
+        the remaining texts.
 
         Args:
-            texts: any number of them; a string is one.
-            in_order: whether the answers come in the order of the texts; else each comes as soon as it is ready.
-            timeout_s: the deadline of the whole; none without.
-            **options: as in `translate`; the priority is "bulk" without.
+            texts: any number of texts; a single string counts as one text.
+            in_order: True: the answers come in the order of the texts. False: each comes as soon as it is ready.
+            timeout_s: the deadline of the whole call; None: no deadline.
+            **options: as in `translate`; the default priority is "bulk".
 
         Yields:
-            Each text's place in the iterable, and its translation.
+            The index of each text in the iterable, and its translation.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
             ValueError: a text is no valid Unicode, or an option is out of range.
             TypeError: a text or an option is of a wrong type, or there is no such option.
-            Exception: what the iterable raised, once the texts before are answered.
+            Exception: the error of the iterable, after the earlier texts are answered.
         """
         first = pb.BatchTranslateTextRequest(config=config_of(in_order=in_order, **options))
         patience, feed = self._patience_with_many(timeout_s), Feed(texts)
@@ -419,31 +419,31 @@ class Client(_Base):
         all_or_nothing: bool = True,
         timeout_s: float | None = None,
     ) -> Score | list[Score]:
-        """Say how probable translations are that are given, each of a text of one sentence or so.
+        """Compute how probable given translations are, each the translation of a text of about one sentence.
 
             score = client.score("Good morning.", "Guten Morgen.", model="en-de")
             print(score.mean_log_probability)
 
         Args:
-            texts: one text, or several; each no longer than the model reads at a time.
-            translations: the translation of the text, or of each.
+            texts: one text, or several; each within the model's limit of source tokens.
+            translations: the translation of the text, or a list with one translation for each text.
             source_language: as in `dragoman.Options`.
             target_language: as in `dragoman.Options`.
             model: as in `dragoman.Options`.
             request_id: as in `dragoman.Options`.
             priority: as in `dragoman.Options`.
-            all_or_nothing: whether a pair that cannot be scored raises its error; else it has it in the `error` of its
-                score, and the others are scored.
-            timeout_s: the deadline of this call, retries included; the client's without.
+            all_or_nothing: True: a pair that cannot be scored raises its error. False: its `Score` holds the `error`,
+                and the other pairs are scored.
+            timeout_s: the deadline of this call, with its retries; None: that of the client.
 
         Returns:
-            The score of one translation; of several a list, in the same order.
+            The score of a single translation; for several a list, in the same order.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
-            ValueError: nothing was sent: there are not as many translations as texts, a text is no valid Unicode, or
-                the priority is none.
-            TypeError: nothing was sent: a text or an option is of a wrong type.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
+            ValueError: before sending: the numbers of translations and texts differ, a text is no valid Unicode, or the
+                priority is unknown.
+            TypeError: before sending: a text or an option is of a wrong type.
         """
         request = score_request_of(
             texts,
@@ -471,24 +471,24 @@ class Client(_Base):
     def detect(
         self, texts: str | Sequence[str], *, mime_type: str = "", request_id: str = "", timeout_s: float | None = None
     ) -> list[DetectedLanguage] | list[list[DetectedLanguage]]:
-        """Say in which languages texts may be; nothing is translated.
+        """Detect the possible languages of texts, without translating them.
 
             [best, *others] = client.detect("Wo ist der Bahnhof?")
 
         Args:
-            texts: one text, or several, of any length: the first 1,000 characters of each are looked at.
-            mime_type: "text/html" where they are HTML, "text/xml" where they are XML.
+            texts: one text, or several, of any length; the server reads the first 1,000 characters of each.
+            mime_type: "text/html" for HTML, "text/xml" for XML.
             request_id: a name for the call, see `dragoman.Options`.
-            timeout_s: the deadline of this call, retries included; the client's without.
+            timeout_s: the deadline of this call, with its retries; None: that of the client.
 
         Returns:
-            At most five languages of one text, the most probable first, and none where it says nothing, such as one of
-            digits; of several texts a list of such lists, in the same order.
+            At most five languages of a single text, the most probable first; none if the text shows no language, such
+                as a text of digits. For several texts a list of such lists, in the same order.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
-            ValueError: nothing was sent: a text is no valid Unicode.
-            TypeError: nothing was sent: a text or an argument is of a wrong type.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
+            ValueError: before sending: a text is no valid Unicode.
+            TypeError: before sending: a text or an argument is of a wrong type.
         """
         request = detect_request_of(texts, mime_type=mime_type, request_id=request_id)
         response = self._answer(self._stub.DetectLanguage, request, self._patience(timeout_s))
@@ -498,7 +498,7 @@ class Client(_Base):
         """List the models of the server, by name.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
         models: list[Model] = []
         patience = self._patience(timeout_s)
@@ -513,7 +513,7 @@ class Client(_Base):
         """List the glossaries that the server has stored, by name.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
         glossaries: list[StoredGlossary] = []
         patience = self._patience(timeout_s)
@@ -527,14 +527,14 @@ class Client(_Base):
                 return glossaries
 
     def wait_until_ready(self, timeout_s: float | None = None) -> None:
-        """Wait until a server is there and says that it serves.
+        """Wait until a server answers that it is serving.
 
         Args:
-            timeout_s: how long to wait at most; as long as a call may take without.
+            timeout_s: the longest time to wait; None: the client's deadline for a call.
 
         Raises:
-            DeadlineExceededError: no server was ready by then.
-            DragomanError: the server cannot say, see `dragoman.errors`.
+            DeadlineExceededError: no server was ready within this time.
+            DragomanError: the server could not report its state, see `dragoman.errors`.
         """
         patience = self._patience(timeout_s)
         while True:
@@ -550,7 +550,7 @@ class Client(_Base):
             time.sleep(_READY_PAUSE_S)
 
     def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
-        """Make a call with one answer, again where a server is to be waited for."""
+        """Make a call with one answer, again where the client waits for a server."""
         while True:
             try:
                 with self._errors():
@@ -562,7 +562,7 @@ class Client(_Base):
             time.sleep(pause_s)
 
     def close(self) -> None:
-        """Close the connections; calls that run are cancelled."""
+        """Close the connections; this cancels running calls."""
         self._is_closed = True
         self._channel.close()
 
@@ -579,7 +579,7 @@ class Client(_Base):
 
 
 class AsyncClient(_Base):
-    """The asyncio client; use it on the event loop on which it was made.
+    """The asyncio client; use it only on the event loop that created it.
 
         async with AsyncClient("localhost:50051") as client:
             translation = await client.translate("Good morning.", model="en-de")
@@ -615,7 +615,7 @@ class AsyncClient(_Base):
             metadata=metadata,
         )
 
-    # A string is a sequence of strings, too: the first signature that fits counts.
+    # A str is also a Sequence[str]: type checkers take the first signature that fits.
     @overload
     async def translate(  # type: ignore[overload-overlap]
         self,
@@ -648,7 +648,7 @@ class AsyncClient(_Base):
         """Translate texts of any length. See `Client.translate`.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         response = await self._answer(self._stub.TranslateText, request, self._patience(timeout_s))
@@ -665,10 +665,10 @@ class AsyncClient(_Base):
     ) -> AsyncIterator[TranslationDelta]:
         """Translate, and yield each translation piece by piece while it is decoded. See `Client.stream`.
 
-        To leave before the end, wrap the iterator in `contextlib.aclosing`: that cancels the call at once.
+        To leave the loop early, wrap the iterator in `contextlib.aclosing`, which cancels the call at once.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         patience = self._patience(timeout_s)
@@ -700,16 +700,16 @@ class AsyncClient(_Base):
         timeout_s: float | None = None,
         **options: Unpack[Options],
     ) -> AsyncIterator[BatchTranslation]:
-        """Translate any number of texts over one call, while they come. See `Client.translate_many`.
+        """Translate any number of texts over one call as they arrive. See `Client.translate_many`.
 
-        The texts may come from a plain iterable, which must not block, or from an asynchronous one. To leave before the
-        end, wrap the iterator in `contextlib.aclosing`.
+        The texts come from an asynchronous iterable, or from a plain one that must not block. To leave the loop early,
+        wrap the iterator in `contextlib.aclosing`.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
             ValueError: a text is no valid Unicode, or an option is out of range.
             TypeError: a text or an option is of a wrong type, or there is no such option.
-            Exception: what the iterable raised, once the texts before are answered.
+            Exception: the error of the iterable, after the earlier texts are answered.
         """
         first = pb.BatchTranslateTextRequest(config=config_of(in_order=in_order, **options))
         patience, feed = self._patience_with_many(timeout_s), AsyncFeed(texts)
@@ -779,13 +779,13 @@ class AsyncClient(_Base):
         all_or_nothing: bool = True,
         timeout_s: float | None = None,
     ) -> Score | list[Score]:
-        """Say how probable translations are that are given. See `Client.score`.
+        """Compute how probable given translations are. See `Client.score`.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
-            ValueError: nothing was sent: there are not as many translations as texts, a text is no valid Unicode, or
-                the priority is none.
-            TypeError: nothing was sent: a text or an option is of a wrong type.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
+            ValueError: before sending: the numbers of translations and texts differ, a text is no valid Unicode, or the
+                priority is unknown.
+            TypeError: before sending: a text or an option is of a wrong type.
         """
         request = score_request_of(
             texts,
@@ -813,10 +813,10 @@ class AsyncClient(_Base):
     async def detect(
         self, texts: str | Sequence[str], *, mime_type: str = "", request_id: str = "", timeout_s: float | None = None
     ) -> list[DetectedLanguage] | list[list[DetectedLanguage]]:
-        """Say in which languages texts may be; nothing is translated. See `Client.detect`.
+        """Detect the possible languages of texts, without translating them. See `Client.detect`.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
             ValueError: as `Client.detect`.
             TypeError: as `Client.detect`.
         """
@@ -828,7 +828,7 @@ class AsyncClient(_Base):
         """List the models of the server, by name.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
         models: list[Model] = []
         patience = self._patience(timeout_s)
@@ -843,7 +843,7 @@ class AsyncClient(_Base):
         """List the glossaries that the server has stored, by name.
 
         Raises:
-            DragomanError: the subclass that says why, see `dragoman.errors`.
+            DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
         glossaries: list[StoredGlossary] = []
         patience = self._patience(timeout_s)
@@ -857,11 +857,11 @@ class AsyncClient(_Base):
                 return glossaries
 
     async def wait_until_ready(self, timeout_s: float | None = None) -> None:
-        """Wait until a server is there and says that it serves.
+        """Wait until a server answers that it is serving.
 
         Raises:
-            DeadlineExceededError: no server was ready by then.
-            DragomanError: the server cannot say, see `dragoman.errors`.
+            DeadlineExceededError: no server was ready within this time.
+            DragomanError: the server could not report its state, see `dragoman.errors`.
         """
         patience = self._patience(timeout_s)
         while True:
@@ -877,7 +877,7 @@ class AsyncClient(_Base):
             await asyncio.sleep(_READY_PAUSE_S)
 
     async def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
-        """Make a call with one answer, again where a server is to be waited for."""
+        """Make a call with one answer, again where the client waits for a server."""
         while True:
             try:
                 with self._errors():
@@ -889,7 +889,7 @@ class AsyncClient(_Base):
             await asyncio.sleep(pause_s)
 
     async def close(self) -> None:
-        """Close the connections; calls that run are cancelled."""
+        """Close the connections; this cancels running calls."""
         self._is_closed = True
         await self._channel.close()
 

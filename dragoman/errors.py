@@ -1,4 +1,4 @@
-"""Every reason why a call can fail: the server raises these, and the client raises the very same again.
+"""The errors of a call, as a tree of classes: the server raises them, and the client raises the same class again.
 
     DragomanError                    code                reason                  retryable
     ├── BundleError                  INTERNAL            BUNDLE_INVALID          no   (never in an answer)
@@ -24,12 +24,12 @@
     │   └── TextFailedError          INTERNAL            TEXT_FAILED             no
     └── UnrecognizedError            as in the answer    as in the answer        no
 
-ServerUnavailableError and those below it are ConnectionErrors of Python, too, DeadlineExceededError and those below it
-TimeoutErrors: `except ConnectionError` and `except TimeoutError` catch them.
+ServerUnavailableError and its subclasses are also Python's ConnectionError, DeadlineExceededError and its subclasses
+also TimeoutError, so that `except ConnectionError` and `except TimeoutError` catch them.
 
-On the wire the error of a call is a google.rpc.Status (AIP-193): `to_status` writes it, `from_rpc_error` reads it. That
-of one text is a message of the contract itself: `to_text_error` writes it, `from_text_error` reads it. docs/errors.md
-says of each error when it comes and what to do then.
+On the wire the error of a call is a google.rpc.Status (AIP-193): `to_status` writes it, `from_rpc_error` reads it. The
+error of a single text is a message of the contract: `to_text_error` writes it, `from_text_error` reads it.
+docs/errors.md says when each error occurs and how to handle it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from google.rpc import error_details_pb2, status_pb2
 
 from dragoman.v1 import translation_pb2 as pb
 
-# The name of the service, for want of a DNS name: AIP-193 asks that it is globally unique, not that it resolves.
+# The service's name, since it has no DNS name: AIP-193 asks for a globally unique name, which need not resolve.
 DOMAIN = "dragoman"
 
-# gRPC peers begin to refuse trailing metadata at 8 KiB, and in it a message counts three times for its
-# percent-encoding and once more, in base64, in the details: these bounds keep the worst case below.
+# gRPC peers may refuse trailing metadata above 8 KiB. A message can count there three times its size for its
+# percent-encoding, and once more in the details, in base64: these bounds keep the worst case below the limit.
 _MESSAGE_BYTES = 800
 _METADATA_VALUE_BYTES = 160
 _VIOLATION_BYTES = 320
@@ -59,7 +59,7 @@ _Detail = TypeVar("_Detail", bound=Message)
 
 
 class FieldViolation(NamedTuple):
-    """One field of a request and what is wrong with it.
+    """A field of a request, and what is wrong with its value.
 
     Attributes:
         field: the path of the field, such as `contents[3]` or `options.max_target_tokens`.
@@ -74,17 +74,17 @@ class DragomanError(Exception):
     """The root of all errors of Dragoman; raise one of its subclasses.
 
     Attributes:
-        code: the gRPC status code of a call that fails so.
-        reason: what happened, in UPPER_SNAKE_CASE; unique to the class.
+        code: the gRPC status code of the failed call.
+        reason: the kind of error, in UPPER_SNAKE_CASE; unique to the class.
         retryable: whether the same request can succeed later, or on another server.
-        message: what happened, for people; names the limit and the given value.
+        message: the description for people, with the limit and the given value.
         metadata: the values in the message, for programs.
-        violations: the bad fields of the request, all of them.
-        retry_delay_s: how many seconds to wait before the next try; None where none helps or none was named.
-        request_id: of the failed call, as the server's log has it; "" where no server told.
+        violations: all invalid fields of the request.
+        retry_delay_s: how many seconds to wait before the next try; None if no retry helps or no time is known.
+        request_id: the id of the failed call in the server's log; "" if the server sent none.
     """
 
-    # Not ClassVar: an error that was read from an answer has those of the answer.
+    # Not ClassVar: an error read from an answer has the values of the answer.
     code: grpc.StatusCode = grpc.StatusCode.UNKNOWN
     reason: str = "UNKNOWN"
     retryable: ClassVar[bool] = False
@@ -107,28 +107,28 @@ class DragomanError(Exception):
 
 
 class BundleError(DragomanError):
-    """A model on disk cannot be served: a file is missing, changed, or of another format."""
+    """A bundle on disk cannot be served: a file is missing, changed, or of another format."""
 
     code = grpc.StatusCode.INTERNAL
     reason = "BUNDLE_INVALID"
 
 
 class DataError(DragomanError):
-    """A file that a command reads, such as a corpus, cannot be used."""
+    """A file that a command reads, such as a corpus, is unreadable or invalid."""
 
     code = grpc.StatusCode.INVALID_ARGUMENT
     reason = "DATA_INVALID"
 
 
 class InvalidRequestError(DragomanError):
-    """A field of the request is out of range: the request can never succeed."""
+    """A field of the request is invalid: the same request can never succeed."""
 
     code = grpc.StatusCode.INVALID_ARGUMENT
     reason = "INVALID_REQUEST"
 
 
 class AnswerTooLargeError(InvalidRequestError):
-    """The answer would be larger than a message may be, though the request was not: fewer texts a call have room."""
+    """The answer would exceed the size limit of a message, though the request did not; send fewer texts in a call."""
 
     reason = "ANSWER_TOO_LARGE"
 
@@ -152,14 +152,14 @@ class UnknownLanguagePairError(InvalidRequestError):
 
 
 class UnauthenticatedError(DragomanError):
-    """The call has no API key where the server asks for one, or one that the server does not know."""
+    """The call has no API key though the server requires one, or a key that the server does not know."""
 
     code = grpc.StatusCode.UNAUTHENTICATED
     reason = "UNAUTHENTICATED"
 
 
 class RateLimitedError(DragomanError):
-    """The API key of the call has made as many calls of late as it may."""
+    """The API key of the call has reached its limit of calls per time."""
 
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
     reason = "RATE_LIMITED"
@@ -168,7 +168,7 @@ class RateLimitedError(DragomanError):
 
 
 class ConcurrencyLimitedError(DragomanError):
-    """The API key of the call has as many calls running as it may, or its client as many documents."""
+    """The API key of the call has reached its limit of calls at a time, or the client its limit of documents."""
 
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
     reason = "CONCURRENCY_LIMITED"
@@ -177,7 +177,7 @@ class ConcurrencyLimitedError(DragomanError):
 
 
 class QueueFullError(DragomanError):
-    """The server has as much work waiting as it takes; nothing of the request was started."""
+    """The server's queue is full; nothing of the request was started."""
 
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
     reason = "QUEUE_FULL"
@@ -186,13 +186,13 @@ class QueueFullError(DragomanError):
 
 
 class OverloadedError(QueueFullError):
-    """The request would wait longer than an interactive one may; nothing of it was started."""
+    """The request would wait longer than allowed for interactive requests; nothing of it was started."""
 
     reason = "OVERLOADED"
 
 
 class ServerUnavailableError(DragomanError, ConnectionError):
-    """No server answered: the address is wrong, or the server is down, or the connection broke."""
+    """No server answered: the address is wrong, the server is down, or the connection broke."""
 
     code = grpc.StatusCode.UNAVAILABLE
     reason = "SERVER_UNAVAILABLE"
@@ -200,14 +200,14 @@ class ServerUnavailableError(DragomanError, ConnectionError):
 
 
 class DrainingError(ServerUnavailableError):
-    """The server finishes what it has begun and then stops; it takes no new request."""
+    """The server finishes its running calls and then stops; it takes no new request."""
 
     reason = "DRAINING"
     default_retry_delay_s = 1.0
 
 
 class LoadingError(ServerUnavailableError):
-    """The server has not yet loaded its models, or not the one that the request needs."""
+    """The server is still loading its models, or the model that the request needs."""
 
     reason = "LOADING"
     default_retry_delay_s = 1.0
@@ -228,7 +228,7 @@ class DeadlineExceededError(DragomanError, TimeoutError):
 
 
 class DeadlineUnreachableError(DeadlineExceededError):
-    """The server is too busy to complete the request by its deadline, so nothing of it was started."""
+    """The server is too busy to complete the request by its deadline; nothing of it was started."""
 
     reason = "DEADLINE_UNREACHABLE"
 
@@ -241,20 +241,20 @@ class RequestCancelledError(DragomanError):
 
 
 class InternalError(DragomanError):
-    """The server failed by its own fault."""
+    """The server failed because of its own fault."""
 
     code = grpc.StatusCode.INTERNAL
     reason = "INTERNAL"
 
 
 class TextFailedError(InternalError):
-    """The engine fails on one text, again and again and on it alone; the others of its call are not hurt."""
+    """The engine fails repeatedly on this one text; the other texts of the call are not affected."""
 
     reason = "TEXT_FAILED"
 
 
 class UnrecognizedError(DragomanError):
-    """An answer of neither this version's server nor gRPC itself, such as a proxy's UNAUTHENTICATED.
+    """An answer that neither gRPC nor a server of this version sends, such as a proxy's UNAUTHENTICATED.
 
     Its `code` and `reason` are those of the answer.
     """
@@ -263,15 +263,15 @@ class UnrecognizedError(DragomanError):
 
 
 def _tree(root: type[DragomanError]) -> Iterator[type[DragomanError]]:
-    """Yield the class and all below it."""
+    """Yield a class and all its subclasses."""
     yield root
     for child in root.__subclasses__():
         yield from _tree(child)
 
 
 _BY_REASON = {kind.reason: kind for kind in _tree(DragomanError)}
-# What gRPC itself means by a status, where no server of ours spoke. RESOURCE_EXHAUSTED is absent on purpose:
-# from gRPC it means a message over the size limit, which no retry helps.
+# The meaning of gRPC's own statuses, without an answer of a Dragoman server. RESOURCE_EXHAUSTED is absent: from gRPC it
+# means a message over the size limit, where no retry helps.
 _BY_CODE: dict[grpc.StatusCode, type[DragomanError]] = {
     kind.code: kind
     for kind in (
@@ -286,13 +286,13 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 def to_status(error: DragomanError, request_id: str = "") -> status_pb2.Status:
-    """Write an error as its wire form, which is at most some 6 KiB whatever the request held.
+    """Write an error in its wire form, of at most about 6 KiB, whatever the request contained.
 
-    Long texts are clipped, and violations that do not fit are counted in the metadata `omitted_violations`.
+    Long texts are clipped; the metadata `omitted_violations` counts the violations that do not fit.
 
     Args:
         error: any error of this module.
-        request_id: of the call that fails with it; "": it is not known.
+        request_id: the id of the failed call; "": unknown.
 
     Returns:
         The status, for `grpc_status.rpc_status.to_status`: exactly one ErrorInfo, a BadRequest if there are
@@ -310,7 +310,7 @@ def to_status(error: DragomanError, request_id: str = "") -> status_pb2.Status:
 
 
 def to_text_error(error: DragomanError) -> pb.TextError:
-    """Write the error of one text, clipped as in `to_status`; of several bad fields, it names the first."""
+    """Write the error of one text, clipped as in `to_status`; of several invalid fields, only the first is named."""
     return pb.TextError(
         code=error.code.value[0],
         reason=error.reason,
@@ -321,14 +321,14 @@ def to_text_error(error: DragomanError) -> pb.TextError:
 
 
 def from_rpc_error(rpc_error: grpc.RpcError) -> DragomanError:
-    """Read the error of a failed call: of the class that the server raised, where it did.
+    """Read the error of a failed call, with the class that the server raised if a server answered.
 
     Args:
-        rpc_error: what a call of `grpc` or `grpc.aio` raised.
+        rpc_error: the error that a call of `grpc` or `grpc.aio` raised.
 
     Returns:
-        The error to raise. A reason that this version does not know, or none, gives the class of the status
-        code, and `UnrecognizedError` if there is none.
+        The error to raise. Without a known reason, the status code decides the class; `UnrecognizedError` if no class
+        has this code.
     """
     status, code = _status_of(rpc_error), rpc_error.code()
     info = _detail(status, error_details_pb2.ErrorInfo())
@@ -346,7 +346,7 @@ def from_rpc_error(rpc_error: grpc.RpcError) -> DragomanError:
 
 
 def from_text_error(message: pb.TextError) -> DragomanError:
-    """Read the error of one text, `TranslatedText.text_error`: of the class that the server gave it, as for a call."""
+    """Read `TranslatedText.text_error`, the error of one text; its class is chosen as for the error of a call."""
     code = _CODES.get(message.code, grpc.StatusCode.UNKNOWN)
     description = message.message.removeprefix(f"{message.field}: ")
     error = _kind(message.reason, code)(
@@ -360,12 +360,12 @@ def from_text_error(message: pb.TextError) -> DragomanError:
 
 
 def _kind(reason: str, code: grpc.StatusCode) -> type[DragomanError]:
-    """Find the class of a reason, else that of a status code."""
+    """Find the class of a reason, or else the class of a status code."""
     return _BY_REASON.get(reason) or _BY_CODE.get(code, UnrecognizedError)
 
 
 def _clip(text: str, limit_bytes: int) -> str:
-    """Cut a text to a number of UTF-8 bytes, at a character, and say so with an ellipsis."""
+    """Shorten a text to a number of UTF-8 bytes, without splitting a character, and mark the cut with an ellipsis."""
     data = text.encode(errors="replace")
     if len(data) <= limit_bytes:
         return data.decode()
@@ -385,7 +385,7 @@ def _clipped_metadata(error: DragomanError) -> dict[str, str]:
 
 
 def _violations_that_fit(error: DragomanError) -> list[FieldViolation]:
-    """Clip the violations and keep the first of them, as many as fit."""
+    """Clip the violations, and return the first ones that fit."""
     kept: list[FieldViolation] = []
     room_bytes = _VIOLATIONS_BYTES
     for field, description in error.violations:
@@ -413,7 +413,7 @@ def _retry_info(delay_s: float) -> error_details_pb2.RetryInfo:
 
 
 def _status_of(rpc_error: grpc.RpcError) -> status_pb2.Status:
-    """Find the wire form in the trailing metadata; an empty one where there is none or it is broken."""
+    """Find the status in the trailing metadata; an empty one if it is missing or broken."""
     for key, value in rpc_error.trailing_metadata() or ():
         if key == _STATUS_KEY:
             try:
@@ -424,7 +424,7 @@ def _status_of(rpc_error: grpc.RpcError) -> status_pb2.Status:
 
 
 def _detail(status: status_pb2.Status, message: _Detail) -> _Detail:
-    """Fill an empty message with the first detail of its type, and leave it empty where there is none."""
+    """Fill an empty message with the first detail of its type; without one, the message stays empty."""
     for packed in status.details:
         if packed.Is(message.DESCRIPTOR):
             packed.Unpack(message)

@@ -1,4 +1,4 @@
-"""Texts that a caller has for many answers, from its iterable into messages, for either client."""
+"""Feeds for `translate_many`: texts from the caller's iterable into messages, for both clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dragoman.v1 import translation_pb2 as pb
 
 
 class Feed:
-    """Reads an iterable on a thread of its own, as far ahead as one message holds: a slow one delays nothing sent."""
+    """Reads an iterable on its own thread, one message ahead, so that a slow iterable delays no text already read."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = [texts] if isinstance(texts, str) else texts
@@ -25,11 +25,11 @@ class Feed:
         self._ended = False
         self._closed = False
         self._call = 0
-        self._error: BaseException | None = None  # of the iterable, or of a text that no message can hold
+        self._error: BaseException | None = None  # raised by the iterable, or for a text that no message can hold
         threading.Thread(target=self._read, name="dragoman-feed", daemon=True).start()
 
     def messages(self) -> Iterator[pb.BatchTranslateTextRequest]:
-        """Yield the messages of one call, on a thread of gRPC; the thread of an earlier call ends."""
+        """Return the messages of a new call, for a gRPC thread to iterate; the messages of the earlier call end."""
         with self._changed:
             self._call += 1
             call = self._call
@@ -46,10 +46,10 @@ class Feed:
         return generate()
 
     def receive(self, message: pb.BatchTranslateTextResponse) -> list[BatchTranslation]:
-        """Read answers of the current call, and so make room for more texts.
+        """Read answers of the current call; this makes room for more texts.
 
         Raises:
-            InternalError: one is not of an unanswered text.
+            InternalError: an answer belongs to no unanswered text.
         """
         with self._changed:
             answers = self._unanswered.receive(message)
@@ -57,11 +57,11 @@ class Feed:
             return answers
 
     def check_end(self) -> None:
-        """Make sure, at the end of the last call, that all went well.
+        """Check, after the last call, that no error occurred and no answer is missing.
 
         Raises:
             InternalError: a text was not answered.
-            Exception: what the iterable raised, or a text that no message can hold.
+            Exception: the error of the iterable, or of a text that no message can hold.
         """
         if self._error is not None:
             raise self._error
@@ -74,7 +74,7 @@ class Feed:
             return self._ended and not self._ready and self._unanswered.none
 
     def close(self) -> None:
-        """Send and read no more."""
+        """Stop sending and reading."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -100,7 +100,7 @@ class Feed:
                         return
                     self._ready.append(entry)
                     self._changed.notify_all()
-        except BaseException as error:  # the caller's own, who gets it back
+        except BaseException as error:  # an error of the caller's iterable, raised again for the caller
             self._error = error
         finally:
             with self._changed:
@@ -109,22 +109,22 @@ class Feed:
 
 
 class AsyncFeed:
-    """Reads an iterable in a task of its own, as far ahead as one message holds."""
+    """Reads an iterable in its own task, one message ahead."""
 
     def __init__(self, texts: Iterable[str] | AsyncIterable[str]) -> None:
         self._ready: deque[Entry] = deque()
         self._unanswered = Unanswered()
-        self._sendable = asyncio.Event()  # there may be something to send now
-        self._room = asyncio.Event()  # there may be room to read now
+        self._sendable = asyncio.Event()  # there may be a message to send
+        self._room = asyncio.Event()  # there may be room to read a text
         self._ended = False
-        self._error: Exception | None = None  # of the iterable, or of a text that no message can hold
+        self._error: Exception | None = None  # raised by the iterable, or for a text that no message can hold
         self._reader = asyncio.create_task(self._read(texts))
 
     async def send(self, call: Any, first: pb.BatchTranslateTextRequest) -> None:
-        """Send over one call what the last one left, and then what comes; to be cancelled when the call ends."""
+        """Send the texts left by the last call, then new ones, over one call; cancel this when the call ends."""
         self._unanswered.begin()
         await call.write(first)
-        await call.initial_metadata()  # else a refusal could meet a write, see `many.pause_s`
+        await call.initial_metadata()  # else the server's refusal could coincide with a write, see `many.pause_s`
         while (source := self._unanswered.left or self._ready) or not self._ended:
             if source and self._unanswered.has_room:
                 message = self._unanswered.send(take_message(source))
@@ -136,23 +136,23 @@ class AsyncFeed:
         await call.done_writing()
 
     def receive(self, message: pb.BatchTranslateTextResponse) -> list[BatchTranslation]:
-        """Do as `Feed.receive`."""
+        """Read answers as `Feed.receive` does."""
         self._sendable.set()
         return self._unanswered.receive(message)
 
     def check_end(self) -> None:
-        """Do as `Feed.check_end`."""
+        """Check the end as `Feed.check_end` does."""
         if self._error is not None:
             raise self._error
         self._unanswered.check_end()
 
     @property
     def done(self) -> bool:
-        """As that of `Feed`."""
+        """Whether all is done, see `Feed.done`."""
         return self._ended and not self._ready and self._unanswered.none
 
     async def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._reader.cancel()
         await asyncio.gather(self._reader, return_exceptions=True)
 
@@ -166,7 +166,7 @@ class AsyncFeed:
                 self._ready.append(Entry(index, checked_text(index, text)))
                 self._sendable.set()
                 index += 1
-        except Exception as error:  # the caller's own, who gets it back
+        except Exception as error:  # an error of the caller's iterable, raised again for the caller
             self._error = error
         finally:
             self._ended = True

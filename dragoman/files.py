@@ -1,4 +1,4 @@
-"""Files that a user names: read only where they are regular, since a device or a pipe need not end; written whole."""
+"""Files of the user: only regular files are read, since a device or pipe may never end; files are written whole."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class FileState(NamedTuple):
-    """What of a file changes whenever it is written."""
+    """The properties of a file that change when the file is written."""
 
     device: int
     inode: int
@@ -22,12 +22,12 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, stream: BufferedReader) -> "FileState":
-        """Look at an open file."""
+        """Read the state of an open file."""
         status = os.fstat(stream.fileno())
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def has_content_of(self, other: "FileState") -> bool:
-        """Tell whether the file has not been written to between the two; another link to it changes its state, too."""
+        """Tell whether both states have the same content; a new link to the file changes only its other properties."""
         return self._replace(changed_ns=other.changed_ns) == other
 
 
@@ -35,7 +35,7 @@ def read_regular(path: Path) -> bytes:
     """Read a whole file.
 
     Raises:
-        OSError: it cannot be read, or is no regular file; names the file.
+        OSError: the file cannot be read, or is not a regular file; names the file.
     """
     with open_regular(path) as stream:
         return stream.read()
@@ -44,7 +44,7 @@ def read_regular(path: Path) -> bytes:
 @contextmanager
 def open_regular(path: Path) -> Iterator[BufferedReader]:
     """Open a file to read its bytes; raises as `read_regular` does."""
-    # Opening a pipe would wait for its other end.
+    # Opening a pipe without O_NONBLOCK would wait for its other end.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -54,12 +54,12 @@ def open_regular(path: Path) -> Iterator[BufferedReader]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: beside its place, and then in it.
+    """Write a file whole or not at all: write a temporary file beside it, and rename that.
 
     Raises:
-        OSError: it cannot be written, or what is there is no regular file; names the file.
+        OSError: the file cannot be written, or the path is not a regular file; names the file.
     """
-    path = path.resolve()  # the file that a link means, not the link
+    path = path.resolve()  # write to the target of a link, do not replace the link
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
@@ -67,7 +67,7 @@ def write_whole(path: Path, content: bytes) -> None:
         with beside.open("xb") as stream:
             stream.write(content)
             stream.flush()
-            os.fsync(stream.fileno())  # else a loss of power could leave an empty file in the place
+            os.fsync(stream.fileno())  # else the file could be empty after a power failure
         beside.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -1,4 +1,4 @@
-"""What stands around the ids of a text so that a model of many languages knows which ones are meant."""
+"""Frames: the ids around a text that tell a model of many languages which languages are meant."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -11,7 +11,7 @@ class HasEnds(Protocol):
 
     @property
     def start_id(self) -> int:
-        """From which a translation begins."""
+        """The id with which a translation begins."""
 
     @property
     def eos_id(self) -> int:
@@ -19,13 +19,13 @@ class HasEnds(Protocol):
 
 
 class Frame(NamedTuple):
-    """The marks of one pair of languages.
+    """The ids around a text for one pair of languages.
 
     Attributes:
-        prefix: ids before those of the text.
-        suffix: ids behind them: the end-of-sentence id, as a rule, and what stands behind that.
-        start_ids: with which the translation begins: a start id, and tokens that are no part of it; (): the start id
-            of the model alone.
+        prefix: ids before the text.
+        suffix: ids after the text: usually the end-of-sentence id and any further ids.
+        start_ids: first ids of the translation: a start id, and forced ids that are not part of the translation; ():
+            only the model's start id.
     """
 
     prefix: tuple[int, ...]
@@ -34,13 +34,13 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, languages: Languages | None, model: HasEnds, source: str = "", target: str = "") -> "Frame":
-        """Make the frame of texts in one language that are translated into another.
+        """Make the frame for texts in one language with a translation into another.
 
         Args:
-            languages: of the model; None: of a model for one pair, which needs to be told nothing.
-            model: what knows its start and end.
-            source: one of its source languages; "": the first, as all are alike where it need not be told.
-            target: one of its target languages; "": the first.
+            languages: the languages of the model; None: the model has one pair, and needs no language ids.
+            model: gives the start id and the end-of-sentence id.
+            source: a source language of the model; "": the first, since all are alike if the model need not know it.
+            target: a target language of the model; "": the first.
         """
         if languages is None:
             return cls((), (model.eos_id,), ())
@@ -55,10 +55,10 @@ class Frame(NamedTuple):
         )
 
     def around(self, ids: Sequence[int]) -> list[int]:
-        """Put the marks around the ids of a text."""
+        """Put the frame around the ids of a text."""
         return [*self.prefix, *ids, *self.suffix]
 
     @property
     def tokens(self) -> int:
-        """Count the marks around a text, the end-of-sentence id among them."""
+        """Count the ids around a text, including the end-of-sentence id."""
         return len(self.prefix) + len(self.suffix)

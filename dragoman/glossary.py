@@ -1,8 +1,8 @@
-"""A glossary: terms with the translations that they may have, and the files that hold such terms (CSV, TSV, TMX).
+"""Glossaries: terms with their allowed translations, and the file formats for terms (CSV, TSV, TMX).
 
-A file of columns has a line for each term: the source term, the forms that its translation may have, with `|` between
-them (none: the term stays as it is), and, where there is a third column, `true` where letter case does not matter. The
-first line may name the languages, such as `en,de`.
+A file of columns has a line for each term: the source term; the allowed target terms, separated by `|` (none: the term
+stays unchanged); and optionally, in the third column, `true` if letter case does not matter. The first line may name
+the languages, such as `en,de`.
 """
 
 import csv
@@ -24,21 +24,21 @@ MAX_FILE_ENTRIES: Final = 100_000
 SUFFIXES: Final = (".csv", ".tsv", ".tmx")
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
-_OTHERS: Final = re.compile(r"[;\t]")  # delimiters, where columns are separated by none
-_QUOTED: Final = 64  # characters of a cell that a message repeats
-# Small letters first: a line of two such words is taken for the names of languages.
+_OTHERS: Final = re.compile(r"[;\t]")  # delimiters of other formats: a sign that the file has the wrong one
+_QUOTED: Final = 64  # maximum characters of a cell in a message
+# In lower case: a first line with two such words counts as the names of the languages.
 _CODE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 _NAMED: Final = re.compile(rf".+\.({_CODE.pattern})-({_CODE.pattern})")
 _CASE: Final = {"": False, "false": False, "true": True}
 
 
 class GlossaryEntry(NamedTuple):
-    """A term with the translations that it may have.
+    """A term with its allowed translations.
 
     Attributes:
-        source_term: as it stands in texts: whole words.
-        target_terms: of which one is to stand in the translation, as it is; none: the term is kept as it is.
-        ignore_case: whether it is found in any letter case, too.
+        source_term: whole words, as they stand in texts.
+        target_terms: the translation must contain one of these, exactly; empty: it must contain the source term.
+        ignore_case: whether the term is found in any letter case.
     """
 
     source_term: str
@@ -47,12 +47,12 @@ class GlossaryEntry(NamedTuple):
 
 
 class GlossaryFile(NamedTuple):
-    """What a file says.
+    """The content of a file.
 
     Attributes:
-        entries: in its order.
-        source_language: BCP-47 code; "": it does not say.
-        target_language: likewise.
+        entries: the entries in the order of the file.
+        source_language: BCP-47 code; "": the file does not say.
+        target_language: BCP-47 code; "": the file does not say.
     """
 
     entries: Sequence[GlossaryEntry]
@@ -63,10 +63,10 @@ class GlossaryFile(NamedTuple):
     def read(cls, path: Path) -> "GlossaryFile":
         """Read a file.
 
-        The languages are those of its name, such as products.en-de.csv, else those that the file itself tells.
+        The languages are those of the file name, such as products.en-de.csv, or else those in the file.
 
         Raises:
-            DataError: it cannot be read, or is wrong; one line that names the file and, if it is one, the line.
+            DataError: the file is unreadable or invalid; one line with the file name and, if any, the line number.
         """
         try:
             with open_regular(path) as stream:
@@ -82,7 +82,7 @@ class GlossaryFile(NamedTuple):
 
 
 def wrong_term(term: str) -> str:
-    """Say what is wrong with a term, or with a form of one; "" if nothing is."""
+    """Say what is wrong with a source term or target term; "" if nothing is wrong."""
     if not 1 <= len(term) <= MAX_TERM_CHARACTERS:
         return f"must have 1 to {MAX_TERM_CHARACTERS} characters, has {len(term)}"
     if term != term.strip():
@@ -93,10 +93,10 @@ def wrong_term(term: str) -> str:
 
 
 def crowded(entries: Iterable[GlossaryEntry]) -> Iterator[tuple[int, int]]:
-    """Find terms with too many forms; entries of the same term are one, with the forms of all.
+    """Find terms with too many target terms; entries with the same source term count together.
 
     Yields:
-        The place of each entry with which a term has more than `MAX_FORMS` forms, and how many it has then.
+        The index of each entry that brings its term over `MAX_FORMS` target terms, and the number reached.
     """
     forms: dict[tuple[str, bool], set[str]] = {}
     for place, (source, targets, ignore_case) in enumerate(entries):
@@ -110,11 +110,11 @@ def parse_glossary(name: str, content: bytes) -> GlossaryFile:
     """Read the content of a file.
 
     Args:
-        name: of the file, whose end says how it is written.
-        content: in UTF-8; of TMX in what its first line says.
+        name: the name of the file; its suffix decides the format.
+        content: the content in UTF-8; for TMX, in the encoding of its first line.
 
     Raises:
-        ValueError: it is wrong.
+        ValueError: the content is invalid.
     """
     stem, suffix = Path(name).stem, Path(name).suffix.lower()
     named = _NAMED.fullmatch(stem)
@@ -141,7 +141,7 @@ def parse_glossary(name: str, content: bytes) -> GlossaryFile:
 
 
 def _rows(content: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines with something in them, with their numbers: cells without blanks at their ends."""
+    """Yield the lines that are not empty, with their numbers: a list of cells, stripped of blanks."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -157,7 +157,7 @@ def _rows(content: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _other_delimiter(suffix: str, number: int, cells: Sequence[str]) -> ValueError:
-    """Make the error of a file all of whose lines are one cell with another delimiter in it."""
+    """Make the error for a file in which every line is one cell that contains another delimiter."""
     own = {",": "commas", "\t": "tabs"}[_DELIMITERS[suffix]]
     return ValueError(f"line {number}: columns must be separated by {own}, is {cells[0][:_QUOTED]!r}")
 

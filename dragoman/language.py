@@ -1,66 +1,66 @@
-"""Codes of languages, BCP-47: what is one, and which of them a model's language serves."""
+"""Language codes, BCP-47: their form, and which language of a model fits a requested one."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
-# Of what BCP-47 allows, the codes of languages with region, script and variants; no names such as "English".
+# The part of BCP-47 for languages with script, region and variants; no names such as "English".
 PATTERN: Final = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}$"
-AUTO: Final = "auto"  # in place of a source language: it is to be detected
-_NAMED: Final = 8  # names in a message
+AUTO: Final = "auto"  # as source language: the server detects the language
+_NAMED: Final = 8  # maximum number of names in a message
 RULE: Final = 'must be a BCP-47 code such as "en" or "en-US"'
 
 _CODE = re.compile(PATTERN)
 
 
 class HasLanguages(Protocol):
-    """A model, or what tells of one."""
+    """A model, or a description of one."""
 
     @property
     def source_languages(self) -> Sequence[str]:
-        """Those that it translates from, each into each target but itself."""
+        """The languages that the model translates from, each into every target except itself."""
 
     @property
     def target_languages(self) -> Sequence[str]:
-        """Those that it translates into."""
+        """The languages that the model translates into."""
 
 
 def several(names: Sequence[str], separator: str = ", ") -> str:
-    """List names in a message, such as codes of languages, as many as a line has room for."""
+    """List names, such as language codes, for a message; of many only the first ones."""
     return separator.join((*names[:_NAMED], "...") if len(names) > _NAMED else names)
 
 
 def pair(source: str, target: str) -> str:
-    """Name a source and a target language in a message; "": any."""
+    """Describe a source and a target language in a message; "": any."""
     return f"{source or 'any'} to {target or 'any'}"
 
 
 def is_code(text: str) -> bool:
-    """Tell whether a text has the form of a code."""
+    """Tell whether a text has the form of a language code."""
     return _CODE.fullmatch(text) is not None
 
 
 def covers(served: str, asked: str) -> bool:
-    """Tell whether a model's language serves an asked one: en serves EN and en-US, en-US does not serve en.
+    """Tell whether a model's language serves a requested one: en serves EN and en-US, en-US does not serve en.
 
     Args:
         served: the language of a model.
-        asked: the language that is wanted; "": any.
+        asked: the requested language; "": any.
     """
     return not asked or served.lower() in _broader(asked)
 
 
 def by_code(codes: Iterable[str]) -> dict[str, str]:
-    """List languages by their codes in lower case."""
+    """Index languages by their codes in lower case."""
     return {code.lower(): code for code in codes}
 
 
 def closest(served: Mapping[str, str], asked: str) -> str | None:
-    """Find the language that covers an asked one most closely; None where none does.
+    """Find the language that covers a requested one most closely; None if none does.
 
     Args:
         served: the languages of a model, see `by_code`.
-        asked: the language that is wanted; "": the only one that is served, and none where there are several.
+        asked: the requested language; "": gives the only served language, or None if there are several.
     """
     if not asked:
         return next(iter(served.values())) if len(served) == 1 else None
@@ -68,7 +68,7 @@ def closest(served: Mapping[str, str], asked: str) -> str | None:
 
 
 def _broader(code: str) -> Iterator[str]:
-    """Yield a code and all that cover it, in lower case, the closest first: de-at-1996, de-at, de."""
+    """Yield a code and all codes that cover it, in lower case, the closest first: de-at-1996, de-at, de."""
     code = code.lower()
     while code:
         yield code
@@ -76,7 +76,7 @@ def _broader(code: str) -> Iterator[str]:
 
 
 def translates(model: HasLanguages, source: str, target: str) -> bool:
-    """Tell whether a model is for two languages; "": any."""
+    """Tell whether a model translates between two languages; "": any."""
     return any(covers(code, source) for code in model.source_languages) and any(
         covers(code, target) for code in model.target_languages
     )
@@ -88,7 +88,7 @@ def is_pair(model: HasLanguages) -> bool:
 
 
 def specificity(model: HasLanguages, source: str, target: str) -> tuple[bool, int]:
-    """Say how closely a model fits two languages that it translates; the more, the closer.
+    """Rate how closely a model fits two languages that it translates; a higher value is closer.
 
     A model for one pair is closer than one for many, and en-GB to de is closer than en to de.
     """
@@ -97,11 +97,11 @@ def specificity(model: HasLanguages, source: str, target: str) -> tuple[bool, in
 
 
 def quoted(code: str) -> str:
-    """Write a code in a message; "" stands for any language."""
+    """Format a code for a message; "" stands for any language."""
     return repr(code) if code else "any language"
 
 
 def described(model: HasLanguages) -> str:
-    """Say for people what a model translates: a pair as such, of many languages how many there are."""
+    """Describe the languages of a model: a single language by its code, several by their number."""
     sides = (model.source_languages, model.target_languages)
     return " to ".join(side[0] if len(side) == 1 else f"{len(side)} languages" for side in sides)

@@ -1,4 +1,4 @@
-"""The languages of a model, and how it is told of them: ids around a source, ids before a translation."""
+"""The languages of a model, and how they are marked: ids around a source, ids before a translation."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -10,7 +10,7 @@ from dragoman import language
 from dragoman.errors import DataError
 
 _MOST_LANGUAGES: Final = 1_000
-_MOST_IDS: Final = 32  # in one place
+_MOST_IDS: Final = 32  # in one field
 _ids = Field(default=(), max_length=_MOST_IDS)
 
 Code = Annotated[str, Field(pattern=language.PATTERN)]
@@ -18,18 +18,18 @@ Id = Annotated[int, Field(ge=0, le=2**24)]
 
 
 class LanguageMarks(BaseModel):
-    """What a model is given for one of its languages.
+    """The marks for one of a model's languages.
 
-    A source is read as `source_prefix`, `target_tag` of the target language, text, end of sentence, `source_suffix`.
+    A source consists of `source_prefix`, `target_tag` of the target language, text, end of sentence, `source_suffix`.
     Its translation begins with `start_id` and `target_prefix` of the target language.
 
     Attributes:
-        aliases: other codes under which a request may name the language, such as "deu_Latn".
-        source_prefix: of a source in this language.
-        source_suffix: likewise.
-        target_tag: of a source that is translated into this language.
-        target_prefix: ids that the decoder is made to choose first.
-        start_id: from which a translation into this language begins; None: from that of the model.
+        aliases: other codes for the language in requests, such as "deu_Latn".
+        source_prefix: ids before a source in this language.
+        source_suffix: ids after a source in this language.
+        target_tag: ids before a source that is translated into this language.
+        target_prefix: forced first ids of a translation into this language.
+        start_id: start id of a translation into this language; None: the start id of the model.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,21 +46,21 @@ _NO_MARKS: Final = LanguageMarks()
 
 
 class _Side(NamedTuple):
-    """The languages of one side, in lower case; every request looks some up."""
+    """The languages of one side by code and alias in lower case, since every request looks some up."""
 
     codes: Mapping[str, str]
     aliases: Mapping[str, str]
 
 
 class Languages(BaseModel):
-    """What a model translates: from each source into each target, but not into the same language.
+    """The language pairs of a model: each source with each target, except the same language.
 
     Saved as ``languages.json`` of a checkpoint, and in the manifest of a bundle.
 
     Attributes:
         sources: BCP-47 codes.
         targets: BCP-47 codes.
-        marks: by code; a language that needs none has no entry.
+        marks: the marks by code; a language without marks has no entry.
         source_ends: whether a source ends with the end-of-sentence id, as nearly all models expect.
     """
 
@@ -88,7 +88,7 @@ class Languages(BaseModel):
 
     @classmethod
     def pair(cls, source: str, target: str) -> "Languages":
-        """Make those of a model for one language pair, which needs to be told nothing."""
+        """Make the languages of a model for one pair, without marks."""
         return cls(sources=(source,), targets=(target,))
 
     @property
@@ -97,29 +97,29 @@ class Languages(BaseModel):
         return len(self.sources) == len(self.targets) == 1
 
     def of(self, code: str) -> LanguageMarks:
-        """Give the marks of a language by its own code; none where it has no entry."""
+        """Give the marks of one of the model's own codes; empty marks if the code has no entry."""
         return self.marks.get(code, _NO_MARKS)
 
     def source(self, asked: str) -> str | None:
-        """Find the source language that serves an asked one, by code or alias; None where there is none."""
+        """Find the source language that serves a requested one, by code or alias; None if none does."""
         return _find(self._sources, asked)
 
     def target(self, asked: str) -> str | None:
-        """Find the target language that serves an asked one, by code or alias; None where there is none."""
+        """Find the target language that serves a requested one, by code or alias; None if none does."""
         return _find(self._targets, asked)
 
     def told(self, source: str, target: str) -> tuple[str, str]:
-        """Find the languages that a command asks for.
+        """Find the languages for the arguments of a command.
 
         Args:
-            source: as for :meth:`source`; "": any, where the model need not be told.
-            target: as for :meth:`target`; "": the only one.
+            source: as for :meth:`source`; "": allowed if the model need not know the source language.
+            target: as for :meth:`target`; "": the only target.
 
         Returns:
-            Their own codes; "" for a source that it is not told.
+            The model's own codes; "" for a source language that the model need not know.
 
         Raises:
-            DataError: there is no such language, or there are several and none is asked for.
+            DataError: there is no such language, or there are several and none is given.
         """
         found = []
         for side, asked, code, codes, needed in (
@@ -147,18 +147,18 @@ class Languages(BaseModel):
 
     @cached_property
     def needs_source(self) -> bool:
-        """Whether the model has to be told which language a source is in."""
+        """Whether the model must know the language of a source."""
         return len({(self.of(code).source_prefix, self.of(code).source_suffix) for code in self.sources}) > 1
 
     @property
     def longest_source_marks(self) -> int:
-        """Count the tokens that stand around a text at most."""
+        """Count the marks around a text: the maximum over all languages."""
         around = max(len(self.of(code).source_prefix) + len(self.of(code).source_suffix) for code in self.sources)
         return around + max(len(self.of(code).target_tag) for code in self.targets)
 
     @property
     def longest_target_prefix(self) -> int:
-        """Count the tokens that a translation is made to begin with at most."""
+        """Count the forced first ids of a translation: the maximum over all languages."""
         return max(len(self.of(code).target_prefix) for code in self.targets)
 
 

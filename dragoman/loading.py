@@ -1,4 +1,4 @@
-"""Names of modules as values: of the client, and of dragoman-server where that is installed."""
+"""Import by name: modules of the client, and those of dragoman-server if it is installed."""
 
 import importlib
 from typing import Any, Final
@@ -7,14 +7,14 @@ SERVER: Final = "dragoman_server"
 
 
 def load(target: str) -> Any:
-    """Import a module, and give what has a name in it, such as a function.
+    """Import a module, and return one of its names, such as a function.
 
     Args:
         target: "module:name".
 
     Raises:
-        ModuleNotFoundError: a module is missing. It is :data:`SERVER` where the module is one of dragoman-server,
-            and that is not installed.
+        ModuleNotFoundError: a module is missing. The error names :data:`SERVER` if dragoman-server is not installed and
+            the module belongs to it.
     """
     module, _, name = target.partition(":")
     if not module.startswith("dragoman."):

@@ -1,7 +1,7 @@
-"""Many texts over one call, for both clients: what was sent and not yet answered, and what is to be sent next.
+"""Many texts over one call, for both clients: the texts sent but not yet answered, and the texts to send next.
 
-A call that breaks because its server is unavailable is followed by another one, which begins with the texts that are
-unanswered. So texts are numbered twice: by the caller's iterable, and by each call.
+If the server becomes unavailable, another call follows, and begins with the unanswered texts. So each text has two
+numbers: its index in the caller's iterable, and its index in the current call.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dragoman.errors import DragomanError, InternalError, ServerUnavailableError
 from dragoman.patience import Patience, lost_call
 from dragoman.v1 import translation_pb2 as pb
 
-# Of one message. A server takes 1024 texts and 8 MiB by default, and a character has up to 4 bytes.
+# Limits of one message. A server takes 1024 texts and 8 MiB by default, and a character has up to 4 bytes.
 MESSAGE_TEXTS = 128
 _MESSAGE_CHARACTERS = 262_144
-# Sent and not answered, at most; twice what a server works on. gRPC alone would take megabytes in advance.
+# Limits of unanswered texts; twice the amount that a server works on. gRPC alone would buffer megabytes in advance.
 WINDOW_TEXTS = 2_048
 _WINDOW_CHARACTERS = 4_194_304
 
@@ -27,8 +27,8 @@ class Entry(NamedTuple):
     """One text.
 
     Attributes:
-        place: of it in the caller's iterable.
-        text: itself.
+        place: its index in the caller's iterable.
+        text: the text.
     """
 
     place: int
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 
 def take_message(ready: deque[Entry]) -> list[Entry]:
-    """Take what makes a message: the first of those that are ready, one at least."""
+    """Take the first ready texts, at least one, up to the limits of a message."""
     taken = [ready.popleft()]
     characters = len(taken[0].text)
     while ready and len(taken) < MESSAGE_TEXTS and characters + len(ready[0].text) <= _MESSAGE_CHARACTERS:
@@ -46,37 +46,37 @@ def take_message(ready: deque[Entry]) -> list[Entry]:
 
 
 class Unanswered:
-    """The texts that were sent and are not answered; has no lock of its own.
+    """The texts that are sent but not answered; not thread-safe.
 
     Attributes:
-        left: those that earlier calls left, and that are still to be sent over the current one.
+        left: the texts that earlier calls left unanswered, and that the current call has yet to send.
     """
 
     def __init__(self) -> None:
         self.left: deque[Entry] = deque()
-        self._sent: dict[int, Entry] = {}  # by number within the call
-        self._characters = 0  # of those
-        self._count = 0  # texts of the call
+        self._sent: dict[int, Entry] = {}  # by index in the call
+        self._characters = 0  # of the texts in _sent
+        self._count = 0  # texts sent over the call
 
     @property
     def has_room(self) -> bool:
-        """Whether more may be sent."""
+        """Whether more texts may be sent."""
         return len(self._sent) < WINDOW_TEXTS and self._characters < _WINDOW_CHARACTERS
 
     @property
     def none(self) -> bool:
-        """Whether there are none, nor any that are still to be sent."""
+        """Whether no text is unanswered or left to send."""
         return not (self._sent or self.left)
 
     def begin(self) -> None:
-        """Begin a call."""
-        self.left = deque([*self._sent.values(), *self.left])  # each in order, and sent in order
+        """Begin a new call."""
+        self.left = deque([*self._sent.values(), *self.left])  # both in order; those in _sent were sent first
         self._sent, self._characters, self._count = {}, 0, 0
 
     def send(self, entries: Sequence[Entry]) -> pb.BatchTranslateTextRequest:
-        """Build a message of these texts."""
+        """Build a message with these texts."""
         message = pb.BatchTranslateTextRequest(contents=[entry.text for entry in entries])
-        # Entered before it can be answered.
+        # Recorded before an answer can arrive.
         self._sent.update(enumerate(entries, self._count))
         self._characters += sum(len(entry.text) for entry in entries)
         self._count += len(entries)
@@ -86,15 +86,15 @@ class Unanswered:
         """Read answers.
 
         Raises:
-            InternalError: one is of a text that was not sent, or was answered before.
+            InternalError: an answer belongs to a text that was not sent, or was already answered.
         """
         return [self._receive(answer) for answer in message.translations]
 
     def check_end(self) -> None:
-        """Make sure that nothing is left where the server says that all is done.
+        """Check that no text is unanswered after the server ended the call without an error.
 
         Raises:
-            InternalError: something is.
+            InternalError: a text is unanswered.
         """
         if self._sent:
             raise InternalError(f"the server ended the call with {len(self._sent)} texts unanswered")
@@ -108,15 +108,15 @@ class Unanswered:
 
 
 def pause_s(error: DragomanError, patience: Patience, *, done: bool) -> float | None:
-    """Say how long to wait after a call that failed; None where no other is needed.
+    """Compute the pause after a failed call; None if no other call is needed.
 
     Args:
-        error: of the call.
-        patience: of the whole.
-        done: whether all texts are answered: then it does not matter that the server went.
+        error: the error of the call.
+        patience: the patience for all calls together.
+        done: whether all texts are answered; then an unavailable server does not matter.
 
     Raises:
-        DragomanError: the given one, where no other call is to be made.
+        DragomanError: the given error, if no other call is to be made.
     """
     error = lost_call(error)
     return None if done and isinstance(error, ServerUnavailableError) else patience.pause_s(error)

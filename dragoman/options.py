@@ -1,4 +1,4 @@
-"""What a caller may ask of a translation, and how it is written on the wire, for both clients and all calls."""
+"""The options of a translation, and their wire form, for both clients and all calls."""
 
 from __future__ import annotations
 
@@ -27,39 +27,38 @@ class Options(TypedDict, total=False):
     """The keyword arguments of every call that translates.
 
     Attributes:
-        source_language: BCP-47 code such as "en", or "auto" to have the language of each text detected (not in
-            `translate_many`); without, the only one that can be meant, and "auto" where there are several.
-        target_language: BCP-47 code such as "de"; may be left out where `model` is given.
-        model: the name of a model, from `list_models`; the server chooses by the languages without.
-        mime_type: the format of the texts: "text/plain", "text/html" or "text/xml"; "text/plain" without.
-        splitting_tags: names of elements of XML whose tags end a sentence; those of all others are inside one.
-        kept_tags: names of elements of XML that stay as they are, with all that is inside.
-        max_target_tokens: the most tokens to produce for one segment; the model's limit without.
-        mean_log_probability: whether the answers say how sure the model was, see `Translation`.
-        beam_size: how many hypotheses of each segment are kept at a time, 1 to 16; 1 is greedy decoding, the server
-            chooses without.
-        length_penalty: the power of its length by which the log-probability of a hypothesis is divided, -10 to 10; 1.0
-            without. More favours long translations.
-        alternatives: how many of the best translations of each text are listed, 0 to 16 and at most `beam_size`; none
-            without.
-        target_prefix: what the translation of each text begins with; the model goes on from there.
-        temperature: tokens are drawn at random, by scores that are divided by this, 0.01 to 10; 1.0 where another of
-            `top_k`, `top_p` and `seed` is given, and without any of them nothing is drawn.
-        top_k: tokens are drawn of that many most probable ones; of all without, or with 0.
-        top_p: tokens are drawn of the most probable ones that have this probability together, over 0 to 1; of all
-            without.
-        seed: gives the same draws again, 0 to 4294967295; without, the server draws one, see `Translation`.
-        alignments: whether the answers say which words became which, see `Translation`; not with HTML or XML.
-        quality_estimate: whether the answers say how probable it is that a reader accepts them, see `Translation`.
-        glossary: terms with given translations: a mapping from each term to its translation, to several forms of it, or
-            to None where it is kept as it is; or entries, see `GlossaryEntry`. At most 1,000.
+        source_language: BCP-47 code such as "en", or "auto" to detect the language of each text (not in
+            `translate_many`). Default: the only possible source language, or "auto" if there are several.
+        target_language: BCP-47 code such as "de"; optional if `model` is given.
+        model: the name of a model, from `list_models`. Default: the server chooses one by the languages.
+        mime_type: the format of the texts: "text/plain" (the default), "text/html" or "text/xml".
+        splitting_tags: names of XML elements whose tags end a sentence; all other tags stand inside a sentence.
+        kept_tags: names of XML elements that stay unchanged, with all of their content.
+        max_target_tokens: the limit of target tokens for one segment. Default: the model's limit.
+        mean_log_probability: whether the answers contain the model's confidence, see `Translation`.
+        beam_size: how many hypotheses of each segment are kept at a time, 1 to 16; 1 is greedy decoding. Default: the
+            server chooses.
+        length_penalty: the log-probability of a hypothesis is divided by its length to this power, -10 to 10; default
+            1.0. Higher values favour long translations.
+        alternatives: the number of best translations listed for each text, 0 (the default) to 16, at most `beam_size`.
+        target_prefix: the beginning of the translation of each text; the model continues from there.
+        temperature: tokens are drawn at random; their scores are first divided by this number, 0.01 to 10. Default: 1.0
+            if `top_k`, `top_p` or `seed` is given; without any of them no tokens are drawn.
+        top_k: tokens are drawn from this many most probable tokens. Default, and with 0: from all tokens.
+        top_p: tokens are drawn from the most probable tokens that together have this probability, above 0 and at most
+            1. Default: from all tokens.
+        seed: makes the draws repeatable, 0 to 4294967295. Default: the server draws a seed, see `Translation`.
+        alignments: whether the answers contain pairs of corresponding words, see `Translation`; not with HTML or XML.
+        quality_estimate: whether the answers contain the probability that a reader accepts them, see `Translation`.
+        glossary: terms with required translations: a mapping from each term to its translation, to several allowed
+            ones, or to None for a term that stays unchanged; or entries, see `GlossaryEntry`. At most 1,000.
         glossaries: names of glossaries that the server has stored, from `list_glossaries`.
-        protect_placeholders: whether placeholders such as {name} and %s, URLs, addresses of e-mail and emoji stay as
-            they are.
-        request_id: a name for the call, such as a UUID, which errors and the server's log repeat: 1 to 128 letters,
-            digits and any of "._:-"; the server makes one up without.
-        priority: "interactive" where somebody waits for the answer, "bulk" where nobody does; without, "bulk" for
-            `translate_many` and "interactive" for all others.
+        protect_placeholders: whether placeholders such as {name} and %s, URLs, e-mail addresses and emoji stay
+            unchanged.
+        request_id: a name for the call, such as a UUID, which appears in errors and in the server's log: 1 to 128
+            letters, digits and any of "._:-". Default: the server makes one up.
+        priority: "interactive" if a person waits for the answer, else "bulk". Default: "bulk" for `translate_many`,
+            "interactive" for other calls.
     """
 
     source_language: str
@@ -87,7 +86,7 @@ class Options(TypedDict, total=False):
     priority: Priority | None
 
 
-# Of each option, what it must be and how that is called.
+# The type of each option, and its name in messages.
 _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "source_language": (str, "str"),
     "target_language": (str, "str"),
@@ -113,7 +112,7 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "request_id": (str, "str"),
     "priority": (str, "str"),
 }
-# Of those that are counted.
+# The ranges of the options that are counts.
 _RANGES: Final[Mapping[str, str]] = {
     "max_target_tokens": "0 to the limit of the model",
     "beam_size": "0 to 16",
@@ -125,7 +124,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def shows_options(method: _Method) -> _Method:
-    """Write the keyword arguments of `Options` into the signature of a method that takes them, for `help`."""
+    """Write the keyword arguments of `Options` into the signature of a method, for `help`."""
     signature = inspect.signature(method)
     own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
     shown = signature.replace(parameters=[*own, *inspect.signature(_fields).parameters.values()])
@@ -145,7 +144,7 @@ def request_of(texts: str | Sequence[str], *, all_or_nothing: bool, **options: A
 
 
 def config_of(*, in_order: bool, **options: Any) -> pb.BatchTranslateTextConfig:
-    """Build the config of a batch; raises as `request_of`."""
+    """Build the config of a batch; raises as `request_of` does."""
     _check(options, ("in_order", "timeout_s"))
     return pb.BatchTranslateTextConfig(in_order=in_order, **_fields(**options))
 
@@ -156,7 +155,7 @@ def score_request_of(
     """Build the request of a call for scores; a single text with its translation is a list of one.
 
     Raises:
-        ValueError: there are not as many translations as texts; or as `request_of`.
+        ValueError: the numbers of translations and texts differ; or as `request_of`.
         TypeError: as `request_of`.
     """
     _check(options, ())
@@ -173,20 +172,20 @@ def as_float(name: str, number: float) -> float:
     """Make a float of a number, which may be an int.
 
     Args:
-        name: of the argument.
-        number: any.
+        name: the name of the argument.
+        number: any number.
 
     Raises:
-        ValueError: no float is as large.
+        ValueError: the number is too large for a float.
     """
     try:
-        return 1.0 * number  # text is no number here, as it would be for float()
+        return 1.0 * number  # rejects text, which float() would accept
     except OverflowError:
         raise ValueError(f"{name} must be a number from -1.8e+308 to 1.8e+308") from None
 
 
 def detect_request_of(texts: str | Sequence[str], **options: Any) -> pb.DetectLanguageRequest:
-    """Build the request of a call for the languages of texts, a single text being a list of one.
+    """Build the request of a call for the languages of texts; a single text is a list of one.
 
     Raises:
         ValueError: a text is no valid Unicode.
@@ -197,11 +196,11 @@ def detect_request_of(texts: str | Sequence[str], **options: Any) -> pb.DetectLa
 
 
 def checked_text(index: int, text: str, name: str = "contents") -> str:
-    """Give the text back.
+    """Check a text and return it.
 
     Raises:
-        TypeError: it is something else.
-        ValueError: it is no valid Unicode.
+        TypeError: the argument is no str.
+        ValueError: the text is no valid Unicode.
     """
     if not isinstance(text, str):
         raise TypeError(f"{name}[{index}]: must be str, is {type(text).__name__}")
@@ -223,11 +222,11 @@ def _checked_texts(texts: str | Iterable[str], name: str = "contents") -> list[s
 
 
 def _check(options: Mapping[str, Any], others: Sequence[str]) -> None:
-    """Name the first option that is misspelt or of a wrong type; one that is None is left out.
+    """Raise an error for the first option that is misspelt or of a wrong type; None counts as not given.
 
     Args:
-        options: as the caller gave them.
-        others: that the method has besides.
+        options: the options as given by the caller.
+        others: the names of the method's other arguments.
     """
     for name, value in options.items():
         if name not in _TYPES:
@@ -298,7 +297,7 @@ def _addressed(
     request_id: str = "",
     priority: Priority | None = None,
 ) -> dict[str, Any]:
-    """Build the fields that all requests have: what is to do it, and how urgently."""
+    """Build the fields that all requests have: the model or languages, the request id and the priority."""
     if priority not in _PRIORITIES:
         raise ValueError(f'priority must be "interactive" or "bulk", is {priority!r}')
     return {
@@ -311,19 +310,19 @@ def _addressed(
 
 
 def _sampling(**asked: Any) -> pb.Sampling | None:
-    """Build what says how to draw; None where nothing asks for it."""
+    """Build the sampling options; None if no option is given."""
     return pb.Sampling(**asked) if any(value is not None for value in asked.values()) else None
 
 
 def _xml_tags(splitting: Sequence[str], kept: Sequence[str]) -> pb.XmlTags | None:
-    """Build what says what elements of XML mean; None where nothing does."""
+    """Build the XML tag options; None if no option is given."""
     if isinstance(splitting, str) or isinstance(kept, str):
         raise TypeError("splitting_tags, kept_tags: must be no str; names of elements are a sequence of str")
     return pb.XmlTags(splitting=splitting, kept=kept) if splitting or kept else None
 
 
 def _glossary(terms: GlossaryTerms, names: Sequence[str]) -> pb.Glossary | None:
-    """Build the glossary of a call; None where there is none."""
+    """Build the glossary of a call; None if no glossary is given."""
     if isinstance(terms, str) or isinstance(names, str):
         raise TypeError("glossary, glossaries: must be no str; names of stored glossaries are a sequence of str")
     if isinstance(terms, Mapping):
@@ -345,7 +344,7 @@ def _glossary(terms: GlossaryTerms, names: Sequence[str]) -> pb.Glossary | None:
 
 
 def _check_entry(entry: GlossaryEntry) -> None:
-    """Name the term whose translations are of a wrong type, or the term itself."""
+    """Raise an error for an entry whose term or translations are of a wrong type."""
     term, forms, _ = entry
     if not isinstance(term, str):
         raise TypeError(f"glossary: a term must be str, is {type(term).__name__}")

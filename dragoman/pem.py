@@ -1,18 +1,18 @@
-"""PEM files of TLS, checked by OpenSSL before gRPC gets them, which would only fail to connect and not say why."""
+"""PEM files for TLS, checked by OpenSSL first: gRPC would only fail to connect, without a reason."""
 
 import ssl
 from pathlib import Path
 
 
 def check_pair(certificate: Path, key: Path) -> None:
-    """Check that a certificate and its key can be used.
+    """Check that a certificate and its key are usable.
 
     Raises:
-        OSError: the files are no certificate, or no key, or not of each other.
+        OSError: a file is no certificate or no key, or the two do not belong together.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        # Without a password function OpenSSL would ask for one on the terminal.
+        # Without this password function OpenSSL would ask on the terminal.
         context.load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         why = (error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)) or "not PEM"
@@ -20,14 +20,14 @@ def check_pair(certificate: Path, key: Path) -> None:
 
 
 def check_authorities(path: Path, content: bytes) -> None:
-    """Check that there are certificates of authorities.
+    """Check that a file holds CA certificates.
 
     Args:
-        path: of the file, for errors.
-        content: of the file.
+        path: the path of the file, for errors.
+        content: the content of the file.
 
     Raises:
-        OSError: there are none.
+        OSError: the file holds no certificate.
     """
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode("ascii"))

@@ -1,4 +1,4 @@
-"""What a bundle says of the quality of its translations: the coefficients of a logistic regression."""
+"""The quality estimate of a bundle: the coefficients of a logistic regression."""
 
 from typing import Annotated
 
@@ -8,12 +8,12 @@ _Coefficient = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class QualityWeights(BaseModel):
-    """By what the log-odds grow that a reader accepts a translation, for each unit of what is known of it.
+    """Changes of the log-odds that a reader accepts a translation, per unit of each feature.
 
     Attributes:
-        bias: the log-odds where all else is 0.
-        mean_log_probability: of its tokens, in natural logarithms; `plugins.quality.counts` says what the others
-            are.
+        bias: the log-odds when all features are 0.
+        mean_log_probability: the mean over its tokens, in natural logarithms; `plugins.quality.counts` explains the
+            other features.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

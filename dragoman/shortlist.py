@@ -1,7 +1,7 @@
-"""Shortlists of Marian, such as lex.50.50.ende.s2t.bin of Firefox: which target pieces a source may become.
+"""Shortlists of Marian, such as lex.50.50.ende.s2t.bin of Firefox: the possible target pieces of each source piece.
 
-The format is that of Marian's own reader (src/data/shortlist.cpp), little-endian: six numbers of eight bytes, then
-where the ids of each source piece begin, then the ids, four bytes each.
+The format is that of Marian's own reader (src/data/shortlist.cpp), little-endian: six numbers of eight bytes, then the
+offset of the ids of each source piece, then the ids, four bytes each.
 """
 
 import struct
@@ -16,25 +16,25 @@ from dragoman.errors import DataError
 
 _MAGIC: Final = 0xF11A48D5013417F5
 _HEADER: Final = struct.Struct("<6Q")
-_MULTIPLE: Final = 8  # candidates are filled up to one of these, as Marian does for its products
+_MULTIPLE: Final = 8  # candidates are filled up to a multiple of this, as Marian does for its products
 
 
 class Shortlist:
     """The likely translations of each source piece.
 
     Attributes:
-        source_pieces: how many source pieces it knows.
+        source_pieces: the number of source pieces in the shortlist.
     """
 
     def __init__(self, content: bytes, origin: Path) -> None:
         """Read the content of a file.
 
         Args:
-            content: all of it.
-            origin: the file, for errors.
+            content: the whole content of the file.
+            origin: the path of the file, for errors.
 
         Raises:
-            DataError: it is no shortlist, or damaged.
+            DataError: the content is no shortlist, or damaged.
         """
         self._origin = origin
         try:
@@ -55,10 +55,10 @@ class Shortlist:
         self.source_pieces = count - 1
 
     def check(self, source_pieces: int, target_pieces: int) -> None:
-        """Compare it with the vocabularies of a model.
+        """Check that the shortlist fits the vocabularies of a model.
 
         Raises:
-            DataError: it is of others.
+            DataError: the shortlist is for other vocabularies.
         """
         if self.source_pieces != source_pieces:
             raise DataError(
@@ -73,18 +73,17 @@ class Shortlist:
     def candidates(
         self, source: Iterable[int], target_pieces: int, *, joint: bool, given: Iterable[int] = ()
     ) -> NDArray[np.int64]:
-        """Find what the translation of one segment may consist of, whatever is translated beside it.
+        """Compute the candidate target pieces of one segment, independent of the other segments of a batch.
 
         Args:
-            source: ids of the segment, that of the end of the sentence among them; those that are no piece of the
-                shortlist become nothing.
-            target_pieces: of the target vocabulary.
-            joint: whether both sides have one vocabulary; then a source piece may stay as it is.
-            given: target ids that the caller asks for, and that are candidates whatever the source.
+            source: the ids of the segment with the end-of-sentence id; ids outside the shortlist add no candidates.
+            target_pieces: the size of the target vocabulary.
+            joint: whether both sides share one vocabulary; then each source piece is a candidate too.
+            given: target ids that are candidates for any source.
 
         Returns:
-            Ids in rising order: the first of the vocabulary, the source pieces if joint, their translations, those
-            given, and further ids, the lowest first, up to a multiple of eight.
+            Ids in rising order: the first ids of the vocabulary, the source pieces if joint, their translations, the
+            given ids, and further ids, the lowest first, up to a multiple of eight.
         """
         pieces = np.unique(np.fromiter(source, np.int64))
         pieces = pieces[pieces < self.source_pieces]

@@ -1,4 +1,4 @@
-"""Halves of characters, which str and JSON know, and UTF-8 does not."""
+"""Lone surrogates (halves of characters), which str and JSON can hold, but UTF-8 cannot."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ HALF: Final = "half a surrogate pair is no character"
 
 
 def is_whole(text: str) -> bool:
-    """Tell whether a text has no halves of characters."""
+    """Tell whether a text has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,27 +1,27 @@
-"""Pairs of terms from TMX (Translation Memory eXchange 1.4, https://www.ttt.org/oscarstandards/tmx/).
+"""Term pairs from TMX (Translation Memory eXchange 1.4, https://www.ttt.org/oscarstandards/tmx/).
 
-Read with expat, event by event: no entity is declared, no other file is read.
+The file is read with expat, event by event: entities are refused, no other file is read.
 """
 
 from typing import Any, Final
 from xml.parsers import expat
 
-_DEPTH: Final = 32  # of elements; TMX has six
+_DEPTH: Final = 32  # nesting levels; TMX has six
 
 
 def parse(content: bytes, source: str = "", target: str = "") -> tuple[tuple[str, str], list[tuple[int, str, str]]]:
     """Read the units that have both languages.
 
     Args:
-        content: of a file.
+        content: the content of a file.
         source: the language of the source terms; "": that of the header, or of the first unit.
-        target: of the target terms; "": the other one of the first unit that has two.
+        target: the language of the target terms; "": the other language of the first unit with two languages.
 
     Returns:
-        The languages, and the units: number from 1, source term, target term; one for each pair of a unit.
+        The languages, and the entries: number of the unit from 1, source term, target term; one for each term pair.
 
     Raises:
-        ValueError: it is no TMX.
+        ValueError: the content is no TMX.
     """
     reader = _Reader()
     reader.read(content)
@@ -41,7 +41,7 @@ def parse(content: bytes, source: str = "", target: str = "") -> tuple[tuple[str
 
 
 def _same(language: str, wanted: str) -> bool:
-    """Tell whether a variant has a language: one of EN-US has en, too."""
+    """Tell whether a variant's language matches: EN-US matches en, too."""
     language, wanted = language.lower(), wanted.lower()
     return bool(wanted) and (language == wanted or language.startswith(wanted + "-"))
 
@@ -50,8 +50,8 @@ class _Reader:
     """Collects the units of a file.
 
     Attributes:
-        units: of each its variants: language and text.
-        source: the language that the header names; "": all, or none.
+        units: for each unit its variants: language and text.
+        source: the source language of the header; "": all languages, or none named.
     """
 
     def __init__(self) -> None:
@@ -62,12 +62,12 @@ class _Reader:
         self._text: list[str] | None = None
 
     def read(self, content: bytes) -> None:
-        """Read a file; raises ValueError where it is no TMX."""
+        """Read a file; raises ValueError if the content is no TMX."""
         parser = expat.ParserCreate()
         parser.StartElementHandler = self._begin
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._write
-        # An entity may hold others, and so grow without end.
+        # Nested entities could expand without end.
         parser.EntityDeclHandler = self._refuse_entity
         try:
             parser.Parse(content, True)

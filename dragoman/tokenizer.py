@@ -1,4 +1,4 @@
-"""Text to ids and back: the same code in training, parity and serving, so that there is no skew."""
+"""Text to ids and back: training, parity tests and serving use the same code, so that they cannot differ."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -14,16 +14,16 @@ from dragoman.word_starts import ends_word_before
 JOINT: Final = "tokenizer.model"
 SOURCE: Final = "source.model"
 TARGET: Final = "target.model"
-# Beside them where the ids of the translation model are not those of the SentencePiece models.
+# Optional files: they map the pieces of a SentencePiece model to the translation model's ids.
 VOCABULARY: Final = "vocabulary.json"
 SOURCE_VOCABULARY: Final = "source_vocabulary.json"
 TARGET_VOCABULARY: Final = "target_vocabulary.json"
 
 
 class Tokenizer:
-    """A SentencePiece model (Kudo and Richardson, arXiv:1808.06226), joint or one a side. Thread-safe.
+    """A SentencePiece model (Kudo and Richardson, arXiv:1808.06226), joint or one for each side. Thread-safe.
 
-    Its ids are those of the translation model: without a vocabulary beside it, the ids of its own pieces.
+    The ids are those of the translation model: without a vocabulary file, the ids of the SentencePiece model.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Tokenizer:
         """Load the files that `tokenizer_files` names, from a checkpoint or bundle.
 
         Raises:
-            BundleError: no tokenizer there, or an unreadable one.
+            BundleError: the folder has no tokenizer, or an unreadable one.
         """
         files = [folder / name for name in tokenizer_files(folder)]
         try:
@@ -50,10 +50,10 @@ class Tokenizer:
         """Load a tokenizer from the bytes of its files.
 
         Args:
-            files: those that `tokenizer_names` names, in its order.
+            files: the files that `tokenizer_names` names, in the same order.
 
         Raises:
-            BundleError: they are no SentencePiece models, or a vocabulary does not fit its model.
+            BundleError: a file is no SentencePiece model, or a vocabulary does not fit its model.
         """
         models = [_processor(file, content) for file, content in files.items() if file.suffix == ".model"]
         vocabularies = [(content, file) for file, content in files.items() if file.suffix == ".json"]
@@ -65,12 +65,12 @@ class Tokenizer:
 
     @property
     def vocabulary_sizes(self) -> tuple[int, int]:
-        """Pieces of the source and of the target side."""
+        """The number of pieces of the source side and of the target side."""
         return len(self._source), len(self._target)
 
     @property
     def source_processor(self) -> SentencePieceProcessor:
-        """The SentencePiece model of the source side, whose ids may be others."""
+        """The SentencePiece model of the source side; its ids may differ from those of the translation model."""
         return self._source.processor if isinstance(self._source, Vocabulary) else self._source
 
     def encode(self, text: str) -> list[int]:
@@ -92,21 +92,21 @@ class Tokenizer:
         return self._target.decode(list(ids))
 
     def source_spans(self, text: str) -> list[tuple[int, int]]:
-        """Find where the pieces of a source text stand in it.
+        """Find the span of each piece in a source text.
 
         Returns:
-            For each of the ids that :meth:`encode` gives, characters [start, stop) of the text, without blanks. A
-            character that is written in several pieces is that of all of them. A piece of blanks alone has what the
-            piece behind it has, or nothing at the end.
+            For each id of :meth:`encode`, the characters [start, stop) of the text, without blanks. If a character is
+            made of several pieces, each of them has its span. A piece of blanks alone has the span of the next piece;
+            at the end of the text, an empty span.
         """
         return _without_blanks(text, self.source_processor.encode(text, return_type="offset_mapping")["offsets"])
 
     def target_spans(self, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
-        """Turn target ids into text, and find what each of them became.
+        """Turn target ids into text, and find the span of each id in it.
 
         Returns:
-            The text without blanks at its ends, and of each id characters of that, as :meth:`source_spans` gives them;
-            an id that stands for no text has what a blank would have.
+            The text without blanks at its ends, and the span of each id in it, as :meth:`source_spans` gives them; an
+            id without text has the span of a blank.
         """
         side = self._target
         text, offsets = side.decode_spans(ids) if isinstance(side, Vocabulary) else decode_spans(side, list(ids))
@@ -116,19 +116,19 @@ class Tokenizer:
 
     @cached_property
     def begins_word(self) -> frozenset[int]:
-        """Target ids before which a word has ended: of pieces with a blank in front, of punctuation.
+        """Target ids before which a word ends: pieces that begin with a blank or with punctuation.
 
-        Found when it is first asked for, which takes a moment: a call for each piece.
+        Computed at first use, which takes a moment: one call for each piece.
         """
         pieces = self.target_pieces(range(len(self._target)))
         return frozenset(id_ for id_, piece in enumerate(pieces) if ends_word_before(piece))
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
-        """Name the pieces of source ids, for people."""
+        """Give the pieces of source ids, for people."""
         return _pieces(self._source, ids)
 
     def target_pieces(self, ids: Sequence[int]) -> list[str]:
-        """Name the pieces of target ids, for people."""
+        """Give the pieces of target ids, for people."""
         return _pieces(self._target, ids)
 
 
@@ -140,7 +140,7 @@ def _pieces(side: SentencePieceProcessor | Vocabulary, ids: Sequence[int]) -> li
 
 
 def _without_blanks(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Leave blanks out of spans of a text; one that is empty then is that of the piece behind it."""
+    """Remove blanks from the spans of a text; a span that becomes empty gets the span of the next piece."""
     bare: list[tuple[int, int]] = []
     following = len(text), len(text)
     for start, stop in reversed(spans):
@@ -153,10 +153,10 @@ def _without_blanks(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[i
 
 
 def tokenizer_files(folder: Path) -> list[str]:
-    """Name the tokenizer files that lie in a folder.
+    """Name the tokenizer files in a folder.
 
     Raises:
-        BundleError: none does.
+        BundleError: the folder has none.
     """
     return tokenizer_names(lambda name: (folder / name).is_file(), folder)
 
@@ -165,11 +165,11 @@ def tokenizer_names(has: Callable[[str], bool], folder: Path) -> list[str]:
     """Name the files of a tokenizer: its SentencePiece models, then its vocabularies.
 
     Args:
-        has: tells whether there is a file of a name.
-        folder: for the error.
+        has: tells whether a file of this name exists.
+        folder: the folder, for the error.
 
     Raises:
-        BundleError: there is no tokenizer, or a vocabulary of one side only.
+        BundleError: there is no tokenizer, or only one side has a vocabulary.
     """
     for models in ([JOINT], [SOURCE, TARGET]):
         if all(map(has, models)):
@@ -185,7 +185,7 @@ def tokenizer_names(has: Callable[[str], bool], folder: Path) -> list[str]:
 
 
 def is_joint(names: Sequence[str]) -> bool:
-    """Tell whether an id is the same piece on both sides, by the names of the files of a tokenizer."""
+    """Tell from the file names of a tokenizer whether an id is the same piece on both sides."""
     return VOCABULARY in names or (JOINT in names and SOURCE_VOCABULARY not in names)
 
 

@@ -1,4 +1,4 @@
-"""A vocabulary beside a SentencePiece model: which id of the translation model each piece has."""
+"""The vocabulary file of a SentencePiece model: the translation model's id of each piece."""
 
 import json
 from collections.abc import Sequence
@@ -10,27 +10,27 @@ from dragoman.errors import BundleError
 
 
 class Vocabulary:
-    """A SentencePiece model whose pieces have ids of their own. Thread-safe.
+    """A SentencePiece model whose pieces have other ids in the translation model. Thread-safe.
 
-    Its file is a JSON list with an entry for each id: a string is a piece; null is for what stands for no text, such as
-    the end of a sentence or a language: no text has such an id, whatever it says. The piece that SentencePiece calls
-    unknown must be in it, and has the id of all pieces that are not.
+    The file is a JSON list with an entry for each id: a string is a piece; null is an id without text, such as the end
+    of a sentence or a language, which no text can produce. The unknown piece of SentencePiece must be in the list; its
+    id is also that of all pieces that are not in the list.
 
     Attributes:
         processor: the SentencePiece model.
-        unknown_id: see above.
+        unknown_id: the id of the unknown piece.
     """
 
     def __init__(self, processor: SentencePieceProcessor, pieces: Sequence[str | None], origin: Path) -> None:
-        """Join both.
+        """Combine the SentencePiece model with the ids.
 
         Args:
             processor: the SentencePiece model.
             pieces: the content of the file.
-            origin: the file, for errors.
+            origin: the path of the file, for errors.
 
         Raises:
-            BundleError: a piece is there twice, or the one for unknown pieces is not there.
+            BundleError: a piece is in the list twice, or the unknown piece is missing.
         """
         self.processor = processor
         self._size = len(pieces)
@@ -44,12 +44,12 @@ class Vocabulary:
             raise BundleError(f"{origin}: no {unknown!r}, the piece of the tokenizer for what is unknown")
         self.unknown_id = ids[unknown]
         self._ids = [ids.get(piece, self.unknown_id) for piece in own]
-        # Of each id the position of its piece in the SentencePiece model; of a piece of the other side, itself.
+        # For each id the index of its piece in the SentencePiece model, or the piece itself if that model lacks it.
         self._own: list[int | str | None] = list(pieces)
         for position, id_ in enumerate(self._ids):
             self._own[id_] = position
         self._own[self.unknown_id] = None
-        # A piece of the other side comes out of text only where it is unknown as a whole.
+        # SentencePiece returns such a piece only for a whole run of unknown text.
         self._foreign = {piece: id_ for id_, piece in enumerate(self._own) if isinstance(piece, str)}
 
     @classmethod
@@ -57,7 +57,7 @@ class Vocabulary:
         """Read the content of the file.
 
         Raises:
-            BundleError: it is no list of strings and null, or does not fit the SentencePiece model.
+            BundleError: the content is no list of strings and null, or does not fit the SentencePiece model.
         """
         try:
             pieces = json.loads(content)
@@ -71,7 +71,7 @@ class Vocabulary:
         return self._size
 
     def encode(self, text: str) -> list[int]:
-        """Turn a text into ids. By the table of ids, which is fast; by pieces only where one is unknown."""
+        """Turn a text into ids: by a table of ids, which is fast; by pieces only if one piece is unknown."""
         own: list[int] = self.processor.encode(text)
         if self._unknown in own:
             return self._of_pieces(self.processor.encode(text, out_type=str))
@@ -82,11 +82,11 @@ class Vocabulary:
         return [self._of_pieces(pieces) for pieces in self.processor.nbest_encode(text, nbest_size=count, out_type=str)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Turn ids into text; those that stand for none are left out."""
+        """Turn ids into text; ids without text are left out."""
         return self.processor.decode(self._decodable(ids))  # type: ignore[no-any-return]
 
     def decode_spans(self, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
-        """Turn ids into text, and say which characters [start, stop) of it each of them became."""
+        """Turn ids into text, and give the characters [start, stop) of each id in the text."""
         text, found = decode_spans(self.processor, self._decodable(ids))
         spans: list[tuple[int, int]] = []
         of_pieces = iter(found)
@@ -97,7 +97,7 @@ class Vocabulary:
         return text, spans
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Name each id: its piece, or its number in angle brackets where it stands for no text."""
+        """Give the piece of each id; an id without text gives its number in angle brackets."""
         spell = self.processor.id_to_piece
         own = [self._own[id_] for id_ in ids]
         return [
@@ -106,7 +106,7 @@ class Vocabulary:
         ]
 
     def _decodable(self, ids: Sequence[int]) -> list[int] | list[str]:
-        """Give what SentencePiece decodes; ids that stand for no text are left out."""
+        """Give the input of SentencePiece's decoder; ids without text are left out."""
         own = [piece for id_ in ids if (piece := self._own[id_]) is not None]
         if any(isinstance(piece, str) for piece in own):
             spell = self.processor.id_to_piece
@@ -122,6 +122,6 @@ class Vocabulary:
 
 
 def decode_spans(processor: SentencePieceProcessor, pieces: list[int] | list[str]) -> tuple[str, list[tuple[int, int]]]:
-    """Turn pieces of a SentencePiece model, or their ids, into text, and find the characters of each."""
+    """Turn pieces of a SentencePiece model, or their ids, into text, and find the characters of each piece."""
     found = processor.decode(pieces, return_type="offset_mapping")
     return found["text"], found["offsets"]

@@ -1,20 +1,20 @@
-"""Which pieces of a SentencePiece model no word goes on with."""
+"""Pieces of a SentencePiece model that cannot continue a word."""
 
 import unicodedata
 from typing import Final
 
 from dragoman.scripts import UNSPACED_CHARACTER
 
-_BLANK: Final = "\N{LOWER ONE EIGHTH BLOCK}"  # which SentencePiece writes for one
-# Letters, marks and digits are parts of words; an underscore is one in names of programs.
+_BLANK: Final = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece writes it for a blank
+# Letters, marks and digits are parts of words; an underscore is a part of words in program names.
 _IN_WORDS: Final = "LMN"
 
 
 def ends_word_before(piece: str) -> bool:
-    """Tell whether a word that stands before a piece ends there: it begins with a blank, or with no part of a word.
+    """Tell whether the word before a piece ends there: the piece begins with a blank, or with no part of a word.
 
-    Pieces that stand for a byte, such as "<0xC3>", may be a part of a letter, so they end none; nor do marks such as
-    "</s>", which are no text.
+    Byte pieces such as "<0xC3>" may be a part of a letter, so no word ends before them; nor before control pieces such
+    as "</s>", which are no text.
     """
     first = piece[:1]
     if first == _BLANK:
@@ -22,5 +22,5 @@ def ends_word_before(piece: str) -> bool:
     if first in ("", "_") or (first == "<" and piece.endswith(">") and len(piece) > 2):
         return False
     category = unicodedata.category(first)
-    # Of a script without blanks each letter may be the first of a word, but not a sign that repeats or lengthens one.
+    # In a script without blanks each letter may begin a word, but not a sign that repeats or lengthens a letter.
     return category[0] not in _IN_WORDS or (category == "Lo" and UNSPACED_CHARACTER.match(first) is not None)

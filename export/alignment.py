@@ -1,10 +1,10 @@
-"""Which heads of the decoder look at the source word that is translated; chosen on sentences and their translations.
+"""The choice of decoder heads that look at the source word being translated, from sentences and translations.
 
-Words that are the same on both sides, such as names and numbers, tell where a head should look while it writes them,
-and that it should not look there while it writes other words. Heads are tried one by one, and so is each layer's mean:
-the words that they align, as the server does it, are counted. Where there are too few such words, the mean of a layer
-is taken: the last but one, which is said to align best (Garg et al., arXiv:1909.02074), or of up to three layers the
-last one.
+A word that is the same on both sides, such as a name or a number, shows where a head should look while the decoder
+writes this word, and where not to look while it writes other words. Each head is tried, and so is the mean of each
+layer: the correctly aligned words are counted, with the alignment code of the server. If there are too few such words,
+the mean of a layer is used: the last but one, which usually aligns best (Garg et al., arXiv:1909.02074), or the last
+layer of a model with up to three.
 """
 
 from collections import Counter
@@ -21,23 +21,23 @@ from plugins.alignment.alignment import Alignment
 from plugins.alignment.alignment import words as words_of
 from service.text.alignment import Side, Span
 
-# Words on which heads are compared; with fewer, chance would choose.
+# The number of words needed to compare heads; with fewer, the choice would be random.
 _FEWEST_WORDS: Final = 20
-# Of a sentence whose words tell something.
+# The number of words of a sentence that is used.
 _FEWEST_SOURCE_WORDS: Final = 3
 _FEW_LAYERS: Final = 3
-_WORD_START: Final = "\u2581"  # how SentencePiece writes a blank
+_WORD_START: Final = "\u2581"  # SentencePiece's sign for a blank
 
 
 class _Copies(NamedTuple):
     """The words that are the same on both sides of an example.
 
     Attributes:
-        row: of the example in its batch.
-        begin: position of the decoder at which the first token of the translation is chosen.
-        source: of the example.
-        target: of the example.
-        words: where each word is in the source, and in the translation.
+        row: the row of the example in its batch.
+        begin: decoder position at which the first token of the translation is chosen.
+        source: the source of the example.
+        target: the translation of the example.
+        words: the place of each word in the source, and in the translation.
     """
 
     row: int
@@ -53,13 +53,13 @@ def choose_heads(
     """Choose the heads that align best.
 
     Args:
-        runs: of the examples, batch by batch.
+        runs: the runs of the examples, batch by batch.
         examples: sources with translations.
-        start_tokens: of each example, how many tokens of its target are no part of the translation.
-        tokenizer: of the model.
+        start_tokens: for each example, how many tokens of its target precede the translation.
+        tokenizer: the tokenizer of the model.
 
     Returns:
-        The heads; None where there are too few words to choose by.
+        The heads; None if there are too few words to choose.
     """
     hits: Counter[tuple[int, int | None]] = Counter()
     total, begun = 0, 0
@@ -73,26 +73,26 @@ def choose_heads(
             _count(np.concatenate([attention, attention.mean(1, keepdims=True)], 1), copies, hits, layer)
     if total < _FEWEST_WORDS:
         return None
-    # Of equals the later layer, and all heads of it before one.
+    # Of equal counts the later layer wins, and the mean of its heads before a single head.
     layer, head = max(hits, key=lambda place: (hits[place], place[0], place[1] is None, -(place[1] or 0)))
     return AlignmentHeads(layer=layer, heads=tuple(range(heads)) if head is None else (head,))
 
 
 def mean_of_layer(layers: int, heads: int) -> AlignmentHeads:
-    """Take all heads of the layer that aligns best as a rule.
+    """Use all heads of the layer that usually aligns best.
 
     Args:
-        layers: of the decoder.
-        heads: of each.
+        layers: the number of decoder layers.
+        heads: the number of heads of each layer.
     """
     return AlignmentHeads(layer=layers - 1 if layers <= _FEW_LAYERS else layers - 2, heads=tuple(range(heads)))
 
 
 def _count(weights: Floats, copies: Sequence[_Copies], hits: Counter[tuple[int, int | None]], layer: int) -> None:
-    """Count the words that each head of a layer aligns, and the mean of its heads, which comes last."""
+    """Count the words that each head of a layer aligns correctly, and those of the mean of all heads, which is last."""
     mean = weights.shape[1] - 1
     for row, begin, source, target, words in copies:
-        # What stands at the end of the source is looked at by heads that have nothing to do.
+        # Without the end of the source: heads without a relevant word look there.
         seen = weights[row, :, begin : begin + len(target.spans), : len(source.spans)]
         for head, attention in enumerate(seen):
             alignment = Alignment(attention, source, target)
@@ -101,7 +101,7 @@ def _count(weights: Floats, copies: Sequence[_Copies], hits: Counter[tuple[int, 
 
 
 def _copies(row: int, example: Example, start_tokens: int, tokenizer: Tokenizer) -> _Copies:
-    """Find the words that both sides of an example have once."""
+    """Find the words that occur exactly once on both sides of an example."""
     source = _side(tokenizer.source_pieces(example.source[:-1]))
     target = _side(tokenizer.target_pieces(example.target[start_tokens:]))
     ours, theirs = _words(source), _words(target)
@@ -123,7 +123,7 @@ def _side(pieces: Sequence[str]) -> Side:
 
 
 def _words(side: Side) -> dict[str, list[Span]]:
-    """Find where the words of a text are, by their texts."""
+    """Find the places of each word of a text."""
     places: dict[str, list[Span]] = {}
     for word in words_of(side):
         places.setdefault(side.text[slice(*word)], []).append(word)

@@ -1,10 +1,9 @@
-"""The index of the largest logit in two rounds, since ONNX Runtime's ArgMax looks at one value at a time.
+"""The index of the largest logit in two rounds, because ONNX Runtime's ArgMax examines one value at a time.
 
-A row of logits is cut into blocks. The largest value of each is found by ReduceMax, which is vectorized; ArgMax is
-left with as many values as there are blocks, and then with the values of the best block. Of equal values the first
-wins, as with ArgMax itself. 32 rows of 8,000: 24 microseconds, against 169 for ArgMax alone. Where no divisor is near
-the best size, as with 256,206, the rows are padded first: 8.1 milliseconds for 32 of them, 9.3 with the nearest divisor
-and 13.9 for ArgMax alone.
+A row of logits is cut into blocks. ReduceMax, which is vectorized, finds the largest value of each block. ArgMax then
+examines one value per block, and the values of the best block. Of equal values the first wins, as with ArgMax itself.
+32 rows of 8,000: 24 microseconds, against 169 for ArgMax alone. If no divisor is near the best size, as for 256,206,
+the rows are padded first: 8.1 milliseconds for 32 of them, 9.3 with the nearest divisor and 13.9 for ArgMax alone.
 """
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from export.graph import Graph
 
 BEST_BLOCK = 128
-# A divisor of a size that is as many times larger or smaller than the best will do.
+# Divisors up to this factor larger or smaller than the best size are used.
 _NEAR = 4
 
 
@@ -20,10 +19,10 @@ def argmax(graph: Graph, logits: str, values: int, name: str) -> None:
     """Find the index of the largest value of each row.
 
     Args:
-        graph: to write to.
+        graph: the graph to write to.
         logits: float32 [rows, values].
-        values: of a row.
-        name: of the result, int64 [rows].
+        values: the number of values in a row.
+        name: the name of the result, int64 [rows].
     """
     blocks, _, size = in_blocks(graph, logits, values)
     largest = graph.node("ReduceMax", blocks, graph.constant([-1]), keepdims=0)
@@ -36,7 +35,7 @@ def argmax(graph: Graph, logits: str, values: int, name: str) -> None:
 
 
 def in_blocks(graph: Graph, logits: str, values: int) -> tuple[str, int, int]:
-    """Cut each row of logits [rows, values] into blocks; gives [rows, blocks, size], how many, and the size."""
+    """Cut each row of logits [rows, values] into blocks; returns [rows, blocks, size], their number and their size."""
     size = block_size(values)
     if missing := -values % size:
         logits = graph.node("Pad", logits, graph.constant([0, 0, 0, missing]), graph.constant(np.float32(-np.inf)))
@@ -45,7 +44,7 @@ def in_blocks(graph: Graph, logits: str, values: int) -> tuple[str, int, int]:
 
 
 def block_size(values: int) -> int:
-    """Find the divisor of `values` that is nearest to the best size; where none is near, the best size itself."""
+    """Find the divisor of `values` nearest to the best size; if none is near, use the best size itself."""
     near = range(BEST_BLOCK // _NEAR, BEST_BLOCK * _NEAR + 1)
     divisors = [size for size in near if values % size == 0]
     return min(divisors, key=lambda size: max(size, BEST_BLOCK) / min(size, BEST_BLOCK), default=BEST_BLOCK)

@@ -1,6 +1,6 @@
 """The three attentions of a Transformer as one operator of ONNX Runtime, com.microsoft::GroupQueryAttention.
 
-It reads only each row's valid length, writes new keys and values into the buffer that it is given, and needs no mask.
+It reads only the valid length of each row, writes new keys and values into the given buffer, and needs no mask.
 """
 
 from typing import Any, Final, NamedTuple
@@ -12,19 +12,19 @@ from export.graph import CONTRIB, Graph
 from export.products import KEY_VALUE_TYPES
 
 OPERATOR: Final = "GroupQueryAttention"
-HEAD_DIM_UNIT: Final = 8  # the operator takes heads of its multiples only
-_BIAS: Final = 10  # the place of attention_bias among the operator's inputs
-_SCALES: Final = 12  # the place of k_scale and v_scale among the operator's inputs
-_BEFORE_SOFTMAX: Final = 1  # of the operator's attribute `qk_output`
+HEAD_DIM_UNIT: Final = 8  # the operator accepts only multiples of this head size
+_BIAS: Final = 10  # the index of attention_bias among the operator's inputs
+_SCALES: Final = 12  # the index of k_scale and v_scale among the operator's inputs
+_BEFORE_SOFTMAX: Final = 1  # a value of the operator's attribute `qk_output`
 
 
 class Heads(NamedTuple):
     """The heads of an attention.
 
     Attributes:
-        number: how many.
-        width: of each.
-        scaled: whether scores are divided by the root of the width.
+        number: the number of heads.
+        width: the size of each head.
+        scaled: whether scores are divided by the square root of the width.
     """
 
     number: int
@@ -32,17 +32,17 @@ class Heads(NamedTuple):
     scaled: bool
 
     def attributes(self, *, causal: bool) -> dict[str, Any]:
-        """Give what every operator of theirs has; `causal` masks the keys behind a query."""
+        """Give the attributes that every attention operator has; `causal` masks the keys after a query."""
         scale = {} if self.scaled else {"scale": 1.0}
         return {"num_heads": self.number, "kv_num_heads": self.number, "causal": int(causal), **scale}
 
 
 class RowLengths(NamedTuple):
-    """Lengths in the operator's terms, by their names.
+    """Lengths as the operator needs them, by the names of their values.
 
     Attributes:
-        last: int32 [batch], the last valid position of each row once this run's keys are written.
-        size: int32 scalar, positions of the buffer.
+        last: int32 [batch], the last valid position of each row after this run has written its keys.
+        size: int32 scalar, the number of positions of the buffer.
     """
 
     last: str
@@ -55,13 +55,13 @@ def attend_whole(
     """Attend over whole sequences.
 
     Args:
-        graph: to write to.
+        graph: the graph to write to.
         packed: queries, keys and values [batch, length, 3 * heads * width].
-        lengths: of the rows.
-        heads: of the attention.
-        causal: a position sees itself and earlier ones.
-        bias: of the scores, [1, heads, length, length]; none if empty.
-        half: half precision, which is for GPUs: there the operator needs outputs that nobody reads.
+        lengths: the lengths of the rows.
+        heads: the heads of the attention.
+        causal: whether a position sees only itself and earlier ones.
+        bias: the bias of the scores, [1, heads, length, length]; "": none.
+        half: whether the precision is half, which is for GPUs: there the operator needs outputs that are not used.
 
     Returns:
         The name of [batch, length, heads * width].
@@ -85,18 +85,18 @@ def attend_step(
     bias: str = "",
     reveal: bool = False,
 ) -> str:
-    """Attend from one position a row, to keys and values in buffers.
+    """Attend from one position per row to keys and values in buffers.
 
     Args:
-        graph: to write to.
-        query: [batch, 1, heads * width]; for the own sequence queries, keys and values, packed.
+        graph: the graph to write to.
+        query: [batch, 1, heads * width]; if `own`, packed queries, keys and values.
         cache: the graph's inputs of keys and values [batch, heads, capacity, width].
-        lengths: of the rows.
-        heads: of the attention.
-        precision: of the bundle.
-        own: to the row's own sequence, whose new key and value are written; else the buffers are complete.
-        bias: of the scores, [batch, heads, 1, capacity]; none if empty.
-        reveal: make an output of the graph of the scores, `ATTENTION_SCORES`.
+        lengths: the lengths of the rows.
+        heads: the heads of the attention.
+        precision: the precision of the bundle.
+        own: True: attend to the row's own sequence, and write its new key and value; False: the buffers are complete.
+        bias: the bias of the scores, [batch, heads, 1, capacity]; "": none.
+        reveal: whether the scores become an output of the graph, `ATTENTION_SCORES`.
 
     Returns:
         The name of [batch, 1, heads * width].
@@ -107,7 +107,7 @@ def attend_step(
     if bias:
         inputs += [""] * (_BIAS - len(inputs)) + [bias]
     if precision == "int8":
-        # Of bytes, the operator wants its buffers as outputs even where it writes nothing; a level is worth 1.
+        # For int8, the operator needs its buffers as outputs even if it writes nothing; the scale of a level is 1.
         attributes |= {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}
         inputs += [""] * (_SCALES - len(inputs)) + [graph.constant(np.ones(1, np.float32))] * 2
     written = own or precision == "int8"
@@ -129,13 +129,13 @@ def attend_step(
 
 
 def _nothing(graph: Graph, query: str) -> str:
-    """Make the empty keys and values [batch, 0, width] of an attention to what is complete."""
+    """Make empty keys and values [batch, 0, width], for an attention to complete buffers."""
     zero, one = graph.constant([0]), graph.constant([1])
     return graph.node("Slice", query, zero, zero, one, one)
 
 
 def _recompute(graph: Graph, query: str, keys: str, heads: Heads) -> None:
-    """Compute the scores once more, a product of one query and the keys: on a GPU the operator cannot give them."""
+    """Compute the scores again as a product of one query and the keys: on a GPU the operator cannot output them."""
     factor = heads.width**-0.5 if heads.scaled else 1.0
     apart = graph.node("Reshape", query, graph.constant([-1, heads.number, 1, heads.width]))
     turned = graph.node("Transpose", keys, perm=[0, 1, 3, 2])

@@ -1,4 +1,4 @@
-"""How large the inputs of each linear layer get, measured on real sentences."""
+"""The range of the inputs of each linear layer, measured on real sentences."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,10 +9,10 @@ from export.examples import is_there
 from export.products import Ranges
 from export.teacher import Floats, Seen
 
-# Of all values a layer reads, the share that its range covers; the few beyond it saturate, and in
-# return all others are told apart more finely.
+# The share of a layer's input values inside its range; the few values beyond it saturate, and in return all others are
+# represented more finely.
 COVERED = 0.9999
-# Of a mantissa from 0.5 to 1: eight in an octave.
+# Steps of a mantissa from 0.5 to 1: eight in an octave.
 _STEPS = 16
 
 
@@ -20,9 +20,9 @@ def calibrate(runs: Iterable[Seen], tokens: tuple[int, int], factors: Mapping[st
     """Measure the range of the absolute input values of each linear layer, at positions that are no padding.
 
     Args:
-        runs: of sentences that the model is used for.
-        tokens: of all their sources, and of all their targets.
-        factors: by which the inputs of some layers will be larger than they are here, [in], by the layer's name.
+        runs: runs of sentences like those the model is used for.
+        tokens: the number of source tokens, and of target tokens, in all runs.
+        factors: the factors by which inputs will later be larger than in these runs, [in], by the layer's name.
     """
     seen: dict[str, _Largest] = {}
     for run in runs:
@@ -40,15 +40,15 @@ def calibrate(runs: Iterable[Seen], tokens: tuple[int, int], factors: Mapping[st
 
 
 class _Largest:
-    """The largest of many values, and only they: all values of a large model would be gigabytes."""
+    """Keeps only the largest of many values: all values of a large model would take gigabytes."""
 
     def __init__(self, total: int) -> None:
-        """Expect `total` values, of which the smallest, a share of COVERED, lie within the range."""
+        """Expect `total` values; the share COVERED of them, the smallest ones, lies within the range."""
         self._count = total - max(1, int(COVERED * total)) + 1
         self._values: Floats = np.empty(0, np.float32)
 
     def add(self, values: Floats) -> None:
-        """Look at some of the values, float [count]."""
+        """Add some of the values, float [count]."""
         if len(self._values) == self._count:
             values = values[values > self._values.min()]
         together = np.concatenate([self._values, values])
@@ -58,7 +58,7 @@ class _Largest:
 
     @property
     def last(self) -> np.float32:
-        """The smallest of the largest: the end of the range."""
+        """The smallest of the kept values: the end of the range."""
         return self._values.min()  # type: ignore[no-any-return]
 
 
@@ -67,10 +67,10 @@ def _reads_source(name: str) -> bool:
 
 
 def steady(largest: np.float32 | NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round measured values up to the next of eight in an octave, that is by an eighth at most.
+    """Round measured values up to the next of eight steps in an octave, which adds an eighth at most.
 
-    Another processor adds up in another order and measures other last digits: they shall not make another bundle.
-    Every operation here is exact.
+    Another processor sums in another order, and measures other last digits: these must not change the bundle. Every
+    operation here is exact.
     """
     mantissa, exponent = np.frexp(largest)
     return np.ldexp(np.ceil(mantissa * np.float32(_STEPS)) / np.float32(_STEPS), exponent)

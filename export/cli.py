@@ -1,4 +1,4 @@
-"""The commands `dragoman export` and `dragoman evaluate`; only a checkpoint that is evaluated needs torch."""
+"""The commands `dragoman export` and `dragoman evaluate`; only the evaluation of a checkpoint needs torch."""
 
 import argparse
 import json
@@ -28,7 +28,7 @@ def export(argv: list[str]) -> int:
         The exit code: 0, or 130 after Ctrl-C.
 
     Raises:
-        DragomanError: an argument or file cannot be used, or the bundle fails the parity check.
+        DragomanError: an argument or file is unusable, or the bundle fails the parity check.
     """
     parser = build_export_parser()
     arguments = parser.parse_args(argv)
@@ -45,7 +45,7 @@ def evaluate(argv: list[str]) -> int:
         The exit code: 0, or 130 after Ctrl-C.
 
     Raises:
-        DragomanError: a file cannot be used.
+        DragomanError: a file is unusable.
     """
     arguments = build_evaluate_parser().parse_args(argv)
     kind = kind_of(arguments.model)
@@ -89,14 +89,14 @@ def build_evaluate_parser() -> Parser:
 
 
 def model_name(text: str) -> str:
-    """Read the name of a model; raises ArgumentTypeError where it is none."""
+    """Check the name of a model; raises ArgumentTypeError for an invalid one."""
     if not NAME_PATTERN.fullmatch(text):
         raise argparse.ArgumentTypeError(f"must be 1 to 64 letters, digits and any of '._-', is {text!r}")
     return text
 
 
 def note(text: str) -> str:
-    """Read what a model is for; raises ArgumentTypeError where it is not one line that is short enough."""
+    """Check the purpose of a model; raises ArgumentTypeError if it is too long, or more than one line."""
     if len(text) > MAX_NOTE or not text.isprintable():
         length = f"{len(text)} characters" if len(text) > MAX_NOTE else repr(text)
         raise argparse.ArgumentTypeError(f"must be one line of at most {MAX_NOTE} characters, is {length}")
@@ -113,7 +113,7 @@ def kind_of(folder: Path) -> str:
     """Tell whether a folder is a "bundle" or a "checkpoint".
 
     Raises:
-        DataError: it is neither; says what there is below it.
+        DataError: the folder is neither; the message lists those below it.
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
@@ -127,7 +127,7 @@ def kind_of(folder: Path) -> str:
 
 
 def _languages(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Languages:
-    """Take from the checkpoint what no flag says; end with 2 where it does not say it either."""
+    """Take from the checkpoint the languages that no flag gives; exit with code 2 if it does not know them either."""
     known = languages(arguments.checkpoint)
     if known is not None and not known.is_pair:
         if arguments.source_language or arguments.target_language:
@@ -145,20 +145,20 @@ def _languages(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -
 
 
 def _renamed(known: Languages, source: str, target: str) -> Languages:
-    """Give a pair other codes, with the marks that it has."""
+    """Give other codes to a pair, and keep its marks."""
     names = {known.sources[0]: source, known.targets[0]: target}
     marks = {names[code]: marks for code, marks in known.marks.items()}
     return Languages(sources=(source,), targets=(target,), marks=marks)
 
 
 def _default_name(languages: Languages) -> str:
-    """Name a model after its languages, such as en-de, or mul-en where there are many sources."""
+    """Name a model by its languages, such as en-de, or mul-en if there are many sources."""
     sides = (languages.sources, languages.targets)
     return "-".join(side[0] if len(side) == 1 else "mul" for side in sides)
 
 
 def run(command: str, work: Callable[[], int | None]) -> int:
-    """Do the work of a command that writes all of its result or nothing; gives the exit code, 0 where it gives none."""
+    """Run a command that writes all of its result or nothing; returns its exit code, or 0 if `work` returns none."""
     try:
         return work() or EXIT_OK
     except KeyboardInterrupt:
@@ -238,5 +238,5 @@ def _with_bundle(folder: Path, texts: list[str], source: str, target: str) -> li
 
 
 def say(message: str) -> None:
-    """Tell the user of a phase before it begins."""
+    """Tell the user about a phase before it begins."""
     print(message, flush=True)

@@ -1,4 +1,4 @@
-"""Sentences as the model is given them in training: ids of a source, and ids of its translation behind the start id."""
+"""Sentences in the form of training: ids of a source, and ids of its translation after the start id."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -15,8 +15,8 @@ class Example(NamedTuple):
     """One sentence.
 
     Attributes:
-        source: ids, the end-of-sentence id and the marks of its language among them.
-        target: ids of a translation that begins with the start id and has no end.
+        source: ids, with the end-of-sentence id and the marks of the language.
+        target: ids of a translation, after the start id and without the end-of-sentence id.
     """
 
     source: list[int]
@@ -24,7 +24,7 @@ class Example(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Examples that are run together.
+    """Examples that are run together, padded.
 
     Attributes:
         source: int64 [batch, source], padded.
@@ -47,7 +47,7 @@ def batches(examples: Sequence[Example], pad_id: int) -> Iterator[Batch]:
 
 
 def is_there(lengths: Ids, size: int) -> NDArray[np.bool_]:
-    """Tell which of `size` positions each row has: [batch] to [batch, size]."""
+    """Tell which of `size` positions of each row are no padding: [batch] to [batch, size]."""
     return np.arange(size) < lengths[:, None]
 
 

@@ -1,4 +1,4 @@
-"""An ONNX graph that is put together node by node; its large constants go to the weights' file of the bundle."""
+"""An ONNX graph, built node by node; its large constants go to the weights file of the bundle."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,19 +16,19 @@ OPSET: Final = 20
 IR_VERSION: Final = 10
 CONTRIB: Final = "com.microsoft"
 _CONTRIB_VERSION: Final = 1
-_SMALLEST_BYTES: Final = 1024  # of a constant; smaller ones stay in the graph
+_SMALLEST_BYTES: Final = 1024  # smaller constants stay in the graph
 
-Size = str | int | None  # of a dimension: its name, how large it is, or anything
+Size = str | int | None  # of a dimension: its name, its size, or None for any size
 
 
 class Graph:
-    """A graph that grows; values are names, and an empty one stands for an input or output that is left out."""
+    """A graph under construction; values are names, and "" stands for an absent input or output."""
 
     def __init__(self, weights: WeightsFile | None = None) -> None:
         """Begin a graph without nodes.
 
         Args:
-            weights: where the large constants go; None of a graph that has none.
+            weights: the file for the large constants; None: the graph has none.
         """
         self._weights = weights
         self._nodes: list[NodeProto] = []
@@ -41,25 +41,25 @@ class Graph:
     def input(
         self, name: str, dtype: type[np.generic], shape: Sequence[Size], default: NDArray[np.generic] | None = None
     ) -> str:
-        """Add an input of the graph, which has the default where nothing is given; gives its name."""
+        """Add an input of the graph, with a default if nothing is given for it; returns its name."""
         self._inputs.append(_value(name, dtype, shape))
         if default is not None:
             self._add(default, np.dtype(dtype), name)
         return name
 
     def output(self, name: str, dtype: type[np.generic], shape: Sequence[Size]) -> None:
-        """Make an output of the graph of the value of this name."""
+        """Make the value of this name an output of the graph."""
         self._outputs.append(_value(name, dtype, shape))
 
     def node(self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any) -> str:
         """Add an operator with one output.
 
         Args:
-            operator: its type.
-            inputs: names of values; trailing empty ones are left out.
-            name: of the output; a new one if empty.
-            domain: of the operator.
-            attributes: of the operator; None is left out.
+            operator: the type of the operator.
+            inputs: names of values; trailing empty names are left out.
+            name: the name of the output; "": a new name.
+            domain: the domain of the operator.
+            attributes: the attributes of the operator; None is left out.
 
         Returns:
             The name of the output.
@@ -69,7 +69,7 @@ class Graph:
     def nodes(
         self, operator: str, *inputs: str, names: Sequence[str], domain: str = "", **attributes: Any
     ) -> Sequence[str]:
-        """Add an operator whose outputs have these names; gives the names."""
+        """Add an operator whose outputs have these names; returns the names."""
         node = helper.make_node(operator, inputs, names, domain=domain, **attributes)
         while node.input and not node.input[-1]:
             node.input.pop()
@@ -78,17 +78,17 @@ class Graph:
         return names
 
     def constant(self, value: NDArray[np.generic] | np.generic | Sequence[int], dtype: Any = None) -> str:
-        """Add a constant, or find the one that is the same.
+        """Add a constant, or reuse an equal one.
 
         Args:
-            value: an array, of any type, or whole numbers.
-            dtype: to write it in; that of the array if None, int64 of whole numbers.
+            value: an array of any type, or whole numbers.
+            dtype: the type to write; None: the type of the array, int64 for whole numbers.
         """
         array = np.asarray(value, None if isinstance(value, np.ndarray | np.generic) else np.int64)
         return self._add(array, np.dtype(array.dtype if dtype is None else dtype))
 
     def _add(self, array: NDArray[np.generic], dtype: np.dtype[Any], name: str = "") -> str:
-        """Add a constant of this name; without one, find the one that is the same."""
+        """Add a constant of this name; without a name, reuse an equal one."""
         place = None
         if self._weights is not None and array.size * dtype.itemsize >= _SMALLEST_BYTES:
             place = self._weights.place(array, dtype)
@@ -115,7 +115,7 @@ class Graph:
         graph = helper.make_graph(self._nodes, file.stem, self._inputs, self._outputs, self._constants)
         imports = [helper.make_opsetid(domain, versions[domain]) for domain in sorted(self._domains)]
         model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION)
-        if self._weights is None:  # the checker reads no weights that are being written, and knows no other domain
+        if self._weights is None:  # the checker cannot read weights that are still being written, nor other domains
             onnx.checker.check_model(model, full_check=True)
         onnx.save(model, file)
 

@@ -31,17 +31,17 @@ from export.weights import WeightsFile
 
 
 def encoder_graph(parameters: Parameters, products: Products, precision: Precision, weights: WeightsFile) -> Graph:
-    """Write the encoder.
+    """Build the encoder graph.
 
     From `SOURCE`, int64 [batch, source], padded, `SOURCE_LENGTHS`, int32 [batch], and `SOURCE_SIZE`, int32, the padded
-    length, to `MEMORY` [batch, source, decoder_layers * 2 * heads * head_dim]: a layer's keys, its values, the next
-    layer's keys, ... of the type of the decoder's buffers.
+    length, to `MEMORY` [batch, source, decoder_layers * 2 * heads * head_dim], in the type of the decoder's buffers:
+    the keys of a layer, its values, the keys of the next layer, ...
 
     Args:
-        parameters: of the model.
-        products: of the precision.
-        precision: of the bundle.
-        weights: where the large constants go.
+        parameters: the parameters of the model.
+        products: the products of the precision.
+        precision: the precision of the bundle.
+        weights: the file for the large constants.
     """
     graph, config = Graph(weights), parameters.config
     network = Network(graph, parameters, products, precision)
@@ -67,7 +67,7 @@ def encoder_graph(parameters: Parameters, products: Products, precision: Precisi
 
 
 def sequence_positions(graph: Graph, ids: str) -> tuple[str, str]:
-    """Number the positions of padded ids [batch, length]: int64 [length], and the length, int64."""
+    """Number the positions of padded ids [batch, length]: int64 [length]; also gives the length, int64."""
     length = graph.node("Squeeze", graph.node("Shape", ids, start=1, end=2))
     zero, one = graph.constant(np.int64(0)), graph.constant(np.int64(1))
     return graph.node("Range", zero, length, one), length
@@ -82,16 +82,16 @@ def decoder_graph(
     *,
     output: bool = True,
 ) -> Graph:
-    """Write one step of the decoder: caches updated in place, one id a row out, and the logits it was chosen from.
+    """Build one step of the decoder: caches updated in place, one id per row, and the logits of its choice.
 
     Args:
-        parameters: of the model.
-        products: of the precision.
-        precision: of the bundle.
-        weights: where the large constants go.
-        alignment_layer: whose attention to the source is an output too, `ATTENTION_SCORES`, before the softmax: its
-            reader knows how many source tokens there are.
-        output: with the output layer; without, what that reads, `STATES`, is given in place of ids and logits.
+        parameters: the parameters of the model.
+        products: the products of the precision.
+        precision: the precision of the bundle.
+        weights: the file for the large constants.
+        alignment_layer: the layer whose attention to the source is an output, `ATTENTION_SCORES`, before the softmax:
+            its reader knows the number of source tokens.
+        output: whether to include the output layer; without it, its input `STATES` replaces ids and logits.
     """
     graph, config = Graph(weights), parameters.config
     network = Network(graph, parameters, products, precision)
@@ -126,7 +126,7 @@ def decoder_graph(
     graph.output(LOGITS, products.dtype, ["batch", config.target_vocabulary_size])
     products.logits(graph, states, LOGITS)
     if precision == "fp16":
-        # Half precision is for GPUs, whose ArgMax looks at many values at a time.
+        # Half precision is for GPUs, where ArgMax examines many values at a time.
         graph.node("ArgMax", LOGITS, name=NEXT_IDS, axis=-1, keepdims=0)
     else:
         argmax(graph, LOGITS, config.target_vocabulary_size, NEXT_IDS)
@@ -134,14 +134,14 @@ def decoder_graph(
 
 
 def output_layer_graph(products: Products, weights: WeightsFile) -> Graph:
-    """Write the output layer of one row over some of the target pieces.
+    """Build the output layer for one row over some of the target pieces.
 
-    From `STATES` [1, d_model] and what `Products.candidate_logits` reads of the pieces `CANDIDATES`, int64
+    From `STATES` [1, d_model] and the inputs of `Products.candidate_logits` for the pieces `CANDIDATES`, int64
     [candidates], to `LOGITS` [1, candidates] and the id of the largest, `NEXT_IDS`, int64 [1].
 
     Args:
-        products: of the precision.
-        weights: where the large constants go.
+        products: the products of the precision.
+        weights: the file for the large constants.
     """
     graph = Graph(weights)
     products.candidate_logits(graph, STATES, LOGITS)

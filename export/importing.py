@@ -1,4 +1,4 @@
-"""The command `dragoman import`; its help and the errors of its arguments need no torch."""
+"""The command `dragoman import`; its help and its argument errors need no torch."""
 
 import argparse
 import shutil
@@ -18,13 +18,13 @@ from plugins.library.fetching import LICENCES, Fetched, fetch
 if TYPE_CHECKING:
     from model.importing.run import Imported
 
-BUNDLE: Final = "bundle"  # folder of the bundle, in that of the checkpoint
+BUNDLE: Final = "bundle"  # folder of the bundle inside that of the checkpoint
 _MOST_SHOWN: Final = 12
-_LIMITS: Final = {"source": 128, "target": 256}  # as dragoman export; fewer where the model has fewer positions
+_LIMITS: Final = {"source": 128, "target": 256}  # as in dragoman export; fewer if the model has fewer positions
 
 
 def import_(argv: list[str]) -> int:
-    """Make a checkpoint of a model of others, and a bundle of that where it is asked for.
+    """Make a checkpoint from a foreign model, and a bundle from the checkpoint if requested.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -89,7 +89,7 @@ def _codes(text: str) -> tuple[str, ...]:
 
 
 def _import(arguments: argparse.Namespace, fetched: Fetched) -> "Imported":
-    """Write the checkpoint, and say what it is."""
+    """Write the checkpoint, and describe it."""
     start_s = time.monotonic()
     from model.importing.family import Wanted
     from model.importing.run import import_folder
@@ -114,13 +114,13 @@ def _import(arguments: argparse.Namespace, fetched: Fetched) -> "Imported":
 
 
 def _keep_licence(fetched: Fetched, out: Path) -> None:
-    """Put what the folder says of its licence beside the checkpoint."""
+    """Copy the licence files of the model beside the checkpoint."""
     for file in (file for pattern in LICENCES for file in fetched.folder.glob(pattern) if file.is_file()):
         shutil.copyfile(file, out / file.name)
 
 
 def _export(arguments: argparse.Namespace, imported: "Imported") -> int:
-    """Make the bundle by the command that does it for any checkpoint."""
+    """Make the bundle with the export command for any checkpoint."""
     out = arguments.out / BUNDLE
     argv = [str(arguments.out), "--out", str(out), "--precision", arguments.bundle]
     positions = imported.config.max_positions

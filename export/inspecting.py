@@ -21,13 +21,13 @@ _CHECKPOINTS_ONLY = ("positions", "attention", "bundle")
 
 
 def inspect(argv: list[str]) -> int:
-    """Show what a checkpoint or a bundle consists of, and where its attention looks.
+    """Show the parts of a checkpoint or a bundle, and its attention.
 
     Returns:
         The exit code, 0.
 
     Raises:
-        DragomanError: an argument or file cannot be used.
+        DragomanError: an argument or file is unusable.
     """
     parser = build_parser()
     arguments = parser.parse_args(argv)
@@ -100,7 +100,7 @@ def _print_bundle(bundle: Bundle) -> None:
 
 
 def _decoded(bundle: Bundle, tokenizer: Tokenizer, arguments: argparse.Namespace) -> Decode:
-    """Have the engine decode a sentence, or score its translation, and keep the attention."""
+    """Decode a sentence with the engine, or score a given translation, and keep the attention."""
     from plugins.offline.engine import OfflineEngine
     from service.decode import Decode
     from service.options import Decoding

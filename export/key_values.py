@@ -1,9 +1,9 @@
-"""Keys and values as bytes: a decode step reads a quarter of what it would read of fp32.
+"""Keys and values as bytes: a decode step reads a quarter of the fp32 data.
 
 Every channel is scaled beforehand so that its largest value is that of a signed byte. The factor goes into the weights
-on both sides of it, key against query and value against output projection, where it changes nothing but rounding (the
-idea of SmoothQuant, arXiv:2211.10438). So the scale of a byte is 1 for all, and a sentence's numbers are the same in
-any batch.
+on both of its sides, key against query and value against output projection, where it changes nothing but rounding (the
+idea of SmoothQuant, arXiv:2211.10438). So the scale of a byte is 1 everywhere, and the numbers of a sentence are the
+same in any batch.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,21 +15,21 @@ from export.calibrate import steady
 from export.parameters import Parameters
 from export.teacher import Floats, Seen
 
-_LARGEST: Final = np.float32(127)  # of a signed byte
+_LARGEST: Final = np.float32(127)  # the largest signed byte
 _ONE: Final = np.float32(1)
-# Keeps the factor of a channel that is all zero finite; far below any key or value that matters.
+# Keeps the factor of an all-zero channel finite; far below any relevant key or value.
 _SMALLEST: Final = np.float32(1e-6)
 
 
 def measure_factors(runs: Iterable[Seen], width: int) -> dict[str, Floats]:
-    """Find by what to multiply keys and values so that the largest of each channel is _LARGEST, or an eighth less.
+    """Compute the factors of keys and values that bring the maximum of each channel to _LARGEST, or up to 1/8 less.
 
     Args:
-        runs: of sentences that the model is used for; padding counts too.
-        width: of keys and of values, heads * head_dim.
+        runs: runs of sentences like those the model is used for; padding counts too.
+        width: the width of keys and of values, heads * head_dim.
 
     Returns:
-        Of each linear layer that makes keys and values, those of its keys and of its values, [2 * width].
+        For each linear layer with keys and values: the factors of its keys and of its values, [2 * width].
     """
     largest: dict[str, Floats] = {}
     for run in runs:
@@ -40,14 +40,14 @@ def measure_factors(runs: Iterable[Seen], width: int) -> dict[str, Floats]:
 
 
 def scale_to_bytes(parameters: Parameters, factors: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Scale keys and values, and what they meet; the model computes the same but for rounding.
+    """Scale keys and values, and the weights multiplied with them; the results change only by rounding.
 
     Args:
-        parameters: to scale.
-        factors: from `measure_factors`.
+        parameters: the parameters to scale.
+        factors: the result of `measure_factors`.
 
     Returns:
-        By what the inputs of the output projections are larger now, by the names of these layers.
+        The factors by which the inputs of the output projections are now larger, by the names of these layers.
     """
     larger = {}
     for layer, both in factors.items():

@@ -1,4 +1,4 @@
-"""The layers of `model.transformer.Transformer` as ONNX nodes: one definition for every graph of every precision."""
+"""The layers of `model.transformer.Transformer` as ONNX nodes: one definition for all graphs and precisions."""
 
 import math
 from typing import Final
@@ -27,7 +27,7 @@ class Network:
         self._parameters = parameters
 
     def embed(self, side: str, ids: str, positions: str = "") -> str:
-        """Embed ids of the "source" or the "target" at positions, both int [batch, length]; by default from 0 on."""
+        """Embed ids of the "source" or the "target" at positions, both int [batch, length]; by default from 0."""
         config = self.config
         factor = math.sqrt(config.d_model) if config.scale_embedding else 1.0
         states = self.products.embedding(self.graph, ids, f"{side}_embedding.weight", factor)
@@ -35,7 +35,7 @@ class Network:
             table = self.graph.constant(self._positions(side)[config.position_offset :], self.products.dtype)
             if positions:
                 rows = self.graph.node("Gather", table, positions, axis=0)
-            else:  # beside a GPU a length stays on the host, where `Slice` wants it
+            else:  # on a GPU, a length stays on the host, where `Slice` needs it
                 length = self.graph.node("Shape", ids, start=1, end=2)
                 rows = self.graph.node("Slice", table, self.graph.constant([0]), length)
             states = self.graph.node("Add", states, rows)
@@ -60,15 +60,15 @@ class Network:
     def decoder_step(
         self, states: str, layer: int, own: RowLengths, source: RowLengths, bias: str, *, reveal: bool
     ) -> str:
-        """Transform states [batch, 1, d_model], one position a row.
+        """Transform states [batch, 1, d_model], one position per row.
 
         Args:
-            states: their name.
-            layer: of the decoder.
-            own: lengths of the rows' own keys and values.
-            source: lengths of the rows' encoder memory.
-            bias: of the scores of self-attention; none if empty.
-            reveal: make an output of the scores of the attention to the source.
+            states: the name of the states.
+            layer: the index of the decoder layer.
+            own: the lengths of the rows' own keys and values.
+            source: the lengths of the rows' encoder memory.
+            bias: the bias of the self-attention scores; "": none.
+            reveal: whether the scores of the attention to the source become an output.
         """
         path, precision = f"decoder.{layer}", self.precision
         read = self.before(states, f"{path}.self_residual")
@@ -92,11 +92,11 @@ class Network:
 
     @property
     def decoder_heads(self) -> Heads:
-        """Those of a decoder layer."""
+        """The heads of a decoder layer."""
         return Heads(self.config.decoder_head_count, self.config.head_dim, self.config.scale_attention)
 
     def _recurrence_step(self, states: str, layer: int) -> str:
-        """Go one position on in a simple recurrent unit, see `model.recurrence`."""
+        """Advance a simple recurrent unit by one position, see `model.recurrence`."""
         forget, candidate = self.gate_and_candidate(states, layer)
         state = self.graph.input(state_names(layer + 1)[-1], self.products.dtype, ["batch", 1, self.config.d_model])
         kept = self.graph.node("Mul", forget, self.graph.node("Sub", state, candidate))
@@ -105,7 +105,7 @@ class Network:
         return self.graph.node("Relu", present)
 
     def gate_and_candidate(self, states: str, layer: int) -> tuple[str, str]:
-        """Compute how much of its state a recurrent unit keeps, and what it takes in place of the rest."""
+        """Compute the share of its state that a recurrent unit keeps, and the new value for the rest."""
         both = self.linear(states, f"decoder.{layer}.recurrence.gate_input")
         gate, candidate = self.graph.nodes("Split", both, names=[f"{both}_0", f"{both}_1"], axis=2, num_outputs=2)
         return self.graph.node("Sigmoid", gate), candidate
@@ -115,16 +115,16 @@ class Network:
         return self.products.linear(self.graph, states, [layer], non_negative=non_negative)
 
     def before(self, states: str, residual: str) -> str:
-        """Prepare what a sublayer reads."""
+        """Compute the input of a sublayer."""
         return self.norm(states, f"{residual}.norm") if self.config.norm == "pre" else states
 
     def after(self, states: str, update: str, residual: str) -> str:
-        """Add a sublayer's output to its input."""
+        """Add a sublayer's output to the sublayer's input."""
         total = self.graph.node("Add", states, update)
         return total if self.config.norm == "pre" else self.norm(total, f"{residual}.norm")
 
     def last(self, states: str, side: str) -> str:
-        """End the layers of the "encoder" or the "decoder"."""
+        """Finish the layers of the "encoder" or the "decoder"."""
         return self.norm(states, f"{side}_norm") if self.config.norm == "pre" else states
 
     def feed_forward(self, states: str, path: str) -> str:
@@ -152,13 +152,13 @@ class Network:
         return graph.node("Relu" if activation == _RELU else "Tanh", states)
 
     def norm(self, states: str, name: str) -> str:
-        """Bring states to a common size."""
+        """Normalize states."""
         graph, dtype, config = self.graph, self.products.dtype, self.config
         weight = graph.constant(self._parameters.read(f"{name}.weight"), dtype)
         if config.norm_kind == "layer":
             bias = graph.constant(self._parameters.read(f"{name}.bias"), dtype)
             return graph.node("LayerNormalization", states, weight, bias, epsilon=config.norm_epsilon, axis=-1)
-        # In fp32 whatever the precision, as arXiv:1910.07467 and T5.
+        # In fp32 for any precision, as in arXiv:1910.07467 and T5.
         half = dtype == np.float16
         wide = graph.node("Cast", states, to=1) if half else states
         square = graph.node("Pow", wide, graph.constant(np.float32(2)))
@@ -168,22 +168,22 @@ class Network:
         return graph.node("Mul", graph.node("Cast", normal, to=10) if half else normal, weight)
 
     def biases(self, side: str, queries: str, keys: str, *, whole: bool) -> list[str]:
-        """Look up what self-attention adds to its scores by distance, as in T5 (arXiv:1910.10683).
+        """Look up the biases of self-attention scores by distance, as in T5 (arXiv:1910.10683).
 
         Args:
             side: "encoder" or "decoder".
-            queries: positions, int64: [queries] of every row, or [rows], of one query each.
-            keys: how many, int64 scalar.
-            whole: the queries are those of every row.
+            queries: positions, int64: [queries], the same for every row, or [rows], one query per row.
+            keys: the number of keys, int64 scalar.
+            whole: whether the queries are the same for every row.
 
         Returns:
-            Of each layer [rows or 1, heads, queries, keys]; empty where nothing is added.
+            For each layer [rows or 1, heads, queries, keys]; "" if the model has no such bias.
         """
         graph, config = self.graph, self.config
         layers = config.encoder_layers if side == "encoder" else config.decoder_layers
         if config.positions != "relative":
             return [""] * layers
-        causal, last = side == "decoder", config.relative_max_distance  # all beyond it are in its bucket
+        causal, last = side == "decoder", config.relative_max_distance  # larger distances share its bucket
         distances = np.arange(-last, 1 if causal else last + 1)
         places = buckets(distances, config.relative_buckets, last, causal=causal)
         positions = graph.node("Range", graph.constant(np.int64(0)), keys, graph.constant(np.int64(1)))

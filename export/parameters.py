@@ -1,4 +1,4 @@
-"""The weights of a checkpoint as the graphs read them: one at a time, scaled where bytes ask for it."""
+"""The weights of a checkpoint as the graphs need them: read one at a time, and scaled for int8."""
 
 import math
 from pathlib import Path
@@ -19,7 +19,7 @@ Floats = NDArray[np.floating]
 
 
 class Parameters:
-    """The weights of a model by their names in the checkpoint; tied ones have every name."""
+    """The weights of a model by their names in the checkpoint; tied weights have all of their names."""
 
     def __init__(self, config: TransformerConfig, weights: Weights) -> None:
         self.config = config
@@ -29,7 +29,7 @@ class Parameters:
         self._divisors: dict[str, Floats] = {}
 
     def read(self, name: str) -> Floats:
-        """Read a weight, float of the checkpoint's type, or fp32 where it is scaled."""
+        """Read a weight in the checkpoint's float type, or in fp32 if it is scaled."""
         stored = self._weights.read(self._stored(name))
         if name in self._factors:
             stored = stored.astype(np.float32) * self._factors[name]
@@ -44,7 +44,7 @@ class Parameters:
 
     @property
     def count(self) -> int:
-        """How many numbers they are."""
+        """The number of parameters."""
         return sum(math.prod(self._weights.shape(name)) for name in self._names)
 
     def _stored(self, name: str) -> str:

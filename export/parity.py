@@ -1,4 +1,4 @@
-"""Does a bundle translate as the checkpoint does? Decoded by the very engine that will serve it."""
+"""The comparison of a bundle with its checkpoint, decoded by the engine that will serve the bundle."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +16,7 @@ from service.options import SCORING, Decoding
 
 SLOTS = 32
 MAX_BLEU_LOSS = 0.3
-# Of sentences without references; see docs/models.md for what was measured.
+# For sentences without references; see docs/models.md for the measurements.
 MIN_EQUAL_SHARE = 0.75
 MIN_AGREEMENT = 88.0
 MAX_LOG_PROBABILITY_LOSS = 0.1
@@ -24,12 +24,12 @@ _SCORED: Final = Decoding(wants_log_probability=True)
 
 
 class Found(NamedTuple):
-    """What a model makes of a source.
+    """The result of a model for one source.
 
     Attributes:
-        ids: without start and end-of-sentence ids.
-        log_probability: of all that was decoded, the end-of-sentence id among them.
-        ended: whether the model ended it.
+        ids: the translation, without start and end-of-sentence ids.
+        log_probability: the sum over all decoded ids, including the end-of-sentence id.
+        ended: whether the model ended the translation.
     """
 
     ids: list[int]
@@ -39,17 +39,17 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Parity:
-    """A bundle beside its checkpoint in fp32, over the same sentences; of fp32, in batches beside one at a time.
+    """A bundle and its checkpoint in fp32, compared on the same sentences; for fp32, batches and single sentences.
 
     Attributes:
-        precision: of the bundle.
-        sentences: compared.
-        equal: of them with the very same target ids.
-        agreement: BLEU of the bundle's translations against the checkpoint's, piece by piece, so in any language.
-        checkpoint_bleu: in fp32, against references; None where there are none.
-        bundle_bleu: of the bundle, likewise.
-        log_probability_loss: by how much a token of the checkpoint's own translations is less probable to the bundle,
-            as a natural logarithm, in the mean; None where the user chose the sentences.
+        precision: the precision of the bundle.
+        sentences: the number of compared sentences.
+        equal: the number of sentences with identical target ids.
+        agreement: BLEU of the bundle's translations against the checkpoint's, on pieces, so in any language.
+        checkpoint_bleu: BLEU of the checkpoint in fp32 against references; None without references.
+        bundle_bleu: BLEU of the bundle against references; None without references.
+        log_probability_loss: the mean loss of log-probability per token when the bundle scores the checkpoint's own
+            translations, as a natural logarithm; None if the user chose the sentences.
     """
 
     precision: str
@@ -62,10 +62,10 @@ class Parity:
 
     @property
     def passed(self) -> bool:
-        """Fp32 must be equal in every sentence; others may lose MAX_BLEU_LOSS, or differ so much without references.
+        """Whether fp32 is equal in every sentence; others may lose MAX_BLEU_LOSS or, without references, differ little.
 
-        Where nobody chose the sentences, many may be of a kind that the model does not know: there its best tokens are
-        nearly equal, rounding decides, and translations part. What counts is how probable its own ones stay.
+        If the user did not choose the sentences, the model may not know many of their kind: its best tokens are then
+        nearly equal, and rounding changes translations. Then the probability of the checkpoint's translations decides.
         """
         if self.precision == "fp32":
             return self.equal == self.sentences
@@ -77,7 +77,7 @@ class Parity:
 
     @property
     def doubts(self) -> str:
-        """Say what is less than it is as a rule, of a bundle that passed without references; "" where nothing is."""
+        """Name the values below the usual ones, for a bundle that passed without references; "" if there are none."""
         enough = self.equal >= MIN_EQUAL_SHARE * self.sentences and self.agreement >= MIN_AGREEMENT
         if self.precision == "fp32" or self.bundle_bleu is not None or enough:
             return ""
@@ -87,7 +87,7 @@ class Parity:
         )
 
     def __str__(self) -> str:
-        """Write one line for people."""
+        """Describe the result in one line."""
         line = (
             f"{self.precision}: {self.equal} of {self.sentences} sentences equal "
             f"{'alone and in batches' if self.precision == 'fp32' else 'to fp32'}; "
@@ -101,7 +101,7 @@ class Parity:
         return f"{line}; against references {self.bundle_bleu:.2f}, checkpoint {self.checkpoint_bleu:.2f}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the figures for JSON."""
+        """Give the values for JSON."""
         return asdict(self)
 
 
@@ -109,9 +109,9 @@ def decode(bundle: Bundle, samples: Sequence[Sample], slots: int = SLOTS, *, pac
     """Decode each sample with the engine, on the CPU, in in-flight batches.
 
     Args:
-        bundle: to decode with.
-        samples: sources.
-        slots: sentences that share a batch at most.
+        bundle: the bundle to decode with.
+        samples: the sources.
+        slots: the largest number of sentences in a batch.
         packed: as for `plugins.offline.engine.OfflineEngine`.
     """
     limit = bundle.manifest.max_target_tokens
@@ -139,12 +139,12 @@ def _run(bundle: Bundle, decodes: Sequence[Decode], slots: int, *, packed: bool 
 
 
 def log_probability_loss(bundle: Bundle, samples: Sequence[Sample], found: Sequence[Found]) -> float | None:
-    """Say by how much a token of the checkpoint's translations is less probable to a bundle, in the mean.
+    """Compute the mean loss of log-probability per token when a bundle scores the checkpoint's translations.
 
     Args:
-        bundle: made from the checkpoint.
-        samples: their sources.
-        found: from `decode` in fp32; those that did not end are left out, and where none did, the answer is None.
+        bundle: the bundle made from the checkpoint.
+        samples: the sources of the translations.
+        found: from `decode` in fp32; unfinished translations are left out. Without any other, the result is None.
     """
     whole = [(sample, one) for sample, one in zip(samples, found, strict=True) if one.ended and one.ids]
     decodes = [
@@ -172,14 +172,14 @@ def compare(
     bundle: Bundle,
     loss: float | None = None,
 ) -> Parity:
-    """Decode samples with a bundle, and compare.
+    """Decode samples with a bundle, and compare the results.
 
     Args:
-        samples: all of them with a reference, or none.
-        expected: of the checkpoint in fp32.
-        tokenizer: of the bundle.
-        bundle: made from that checkpoint.
-        loss: from `log_probability_loss`, where nobody chose the samples.
+        samples: either all have a reference, or none.
+        expected: the target ids of the checkpoint in fp32.
+        tokenizer: the tokenizer of the bundle.
+        bundle: the bundle made from that checkpoint.
+        loss: from `log_probability_loss`, if the user did not choose the samples.
     """
     actual = [found.ids for found in decode(bundle, samples)]
     references = [sample.reference for sample in samples if sample.reference is not None]

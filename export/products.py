@@ -1,4 +1,4 @@
-"""How a graph multiplies and looks up: in fp32, in half precision, or in bytes."""
+"""Matrix products and embeddings of a graph: in fp32, in half precision, or in int8."""
 
 from collections.abc import Mapping
 from typing import Final, Protocol
@@ -10,14 +10,14 @@ from export.graph import CONTRIB, Graph
 from export.parameters import Parameters
 from export.quantize import Floats, input_scale, row_levels, weight_levels
 
-Ranges = Mapping[str, float]  # of the input of each linear layer, by the layer's name
+Ranges = Mapping[str, float]  # the range of each linear layer's input, by the layer's name
 
 KEY_VALUE_TYPES: Final[Mapping[Precision, type[np.generic]]] = {
     "fp32": np.float32,
     "int8": np.int8,
     "fp16": np.float16,
 }
-# Of what the output layer reads.
+# The types of the output layer's input.
 OUTPUT_STATES_TYPES: Final[Mapping[Precision, type[np.generic]]] = {
     "fp32": np.float32,
     "int8": np.uint8,
@@ -29,7 +29,7 @@ class Products(Protocol):
     """The linear layers and embeddings of a graph.
 
     Attributes:
-        dtype: of states between them.
+        dtype: the type of the states between them.
     """
 
     dtype: type[np.floating]
@@ -40,11 +40,11 @@ class Products(Protocol):
         """Multiply states [..., in] by the weights of layers, side by side.
 
         Args:
-            graph: to write to.
-            states: their name.
-            layers: that read the same states.
-            non_negative: the states are never negative.
-            name: of the result; a new one if empty.
+            graph: the graph to write to.
+            states: the name of the states.
+            layers: the layers that read these states.
+            non_negative: whether the states are never negative.
+            name: the name of the result; "": a new name.
 
         Returns:
             The name of [..., sum of out].
@@ -54,20 +54,20 @@ class Products(Protocol):
         """Multiply states [batch, d_model] by the output layer, to [batch, vocabulary] of this name."""
 
     def output_states(self, graph: Graph, states: str, name: str) -> None:
-        """Bring states [batch, d_model] into the form in which the output layer reads them, under this name."""
+        """Convert states [batch, d_model] to the input form of the output layer, under this name."""
 
     def candidate_logits(self, graph: Graph, states: str, name: str) -> None:
         """Multiply the output states of one row by the weights of some target pieces, to [1, candidates] of this name.
 
-        What the output layer has of these pieces are inputs, see `dragoman.bundle`; by default, they are all pieces.
+        The output layer's values for these pieces are inputs, see `dragoman.bundle`; by default, those of all pieces.
         """
 
     def embedding(self, graph: Graph, ids: str, weight: str, factor: float) -> str:
-        """Look up ids [...] in the rows of a weight, times a factor. Gives the name of [..., d_model]."""
+        """Look up ids [...] in the rows of a weight, times a factor. Returns the name of [..., d_model]."""
 
 
 def output_biases(parameters: Parameters) -> Floats:
-    """Read the biases of the output layer, zeros where it has none: [vocabulary]."""
+    """Read the biases of the output layer; zeros if it has none: [vocabulary]."""
     bias = parameters.bias("output")
     return np.zeros(len(parameters.read("output.weight")), np.float32) if bias is None else bias
 
@@ -76,8 +76,8 @@ class FloatProducts:
     """Products of floats.
 
     Attributes:
-        read: the name of what each linear layer reads, by the layer's name.
-        made: the name of what each linear layer gives, likewise.
+        read: the name of each linear layer's input, by the layer's name.
+        made: the name of each linear layer's output, by the layer's name.
     """
 
     def __init__(self, parameters: Parameters, dtype: type[np.floating]) -> None:
@@ -127,7 +127,7 @@ class FloatProducts:
 
 
 class ByteProducts:
-    """Products of bytes, see `export.quantize`."""
+    """Products of int8 values, see `export.quantize`."""
 
     dtype: type[np.floating] = np.float32
 

@@ -1,4 +1,4 @@
-"""The command `dragoman calibrate`: how good translations have to be expected, by references, written into a bundle."""
+"""The command `dragoman calibrate`: fits the quality estimates of a bundle to references, and writes them into it."""
 
 import argparse
 import math
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from export.quality_fit import Bin
     from model.corpus import Corpus
 
-ACCEPTED_CHRF: Final = 50.0  # of a sentence, from which on a reader would accept it
-_FEWEST: Final = 20  # sentences that are accepted, and as many that are not
+ACCEPTED_CHRF: Final = 50.0  # sentence chrF from which a translation counts as accepted
+_FEWEST: Final = 20  # the smallest number of accepted sentences, and of others
 
 
 class Judged(NamedTuple):
-    """What is known of the translations of a corpus.
+    """The judged translations of a corpus.
 
     Attributes:
-        features: [sentences, coefficients but the bias], in the order of `QualityWeights`.
-        accepted: [sentences], whether a reader would accept it, by its reference.
-        left_out: rows of a text that is split into several sentences, or has none.
+        features: [sentences, coefficients without the bias], in the order of `QualityWeights`.
+        accepted: [sentences], whether a reader would accept the translation, judged by its reference.
+        left_out: the number of rows whose text has several sentences, or none.
     """
 
     features: "NDArray[np.float64]"
@@ -43,7 +43,7 @@ def calibrate(argv: list[str]) -> int:
         The exit code: 0, or 130 after Ctrl-C.
 
     Raises:
-        DragomanError: a file cannot be used, or has too few sentences of either kind.
+        DragomanError: a file is unusable, or has too few sentences of either kind.
     """
     arguments = build_parser().parse_args(argv)
     if (kind := kind_of(arguments.bundle)) != "bundle":
@@ -101,13 +101,13 @@ def _calibrate(arguments: argparse.Namespace) -> None:
 
 
 def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judged:
-    """Translate a corpus as a server does, and judge each sentence by its reference.
+    """Translate a corpus as a server does, and judge each translation by its reference.
 
     Args:
-        bundle: translates.
-        corpus: with references.
-        source: language of the corpus; "": the only one of the model.
-        target: likewise.
+        bundle: the bundle that translates.
+        corpus: the corpus, with references.
+        source: source language of the corpus; "": the only one of the model.
+        target: target language of the corpus; "": the only one of the model.
 
     Raises:
         DragomanError: the model does not translate between the languages.
@@ -146,7 +146,7 @@ def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judge
 
 
 def table(bins: "Sequence[Bin]") -> str:
-    """Write bins for people, with the range in which the share is to be expected 19 times of 20."""
+    """Format bins as a table, with the range that contains the expected share with a probability of 95 %."""
     lines = ["estimate    sentences  estimated  accepted"]
     for each in bins:
         if each.rows:

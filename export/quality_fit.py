@@ -1,4 +1,4 @@
-"""The coefficients of the quality estimate, by logistic regression, and how far the estimates can be trusted."""
+"""The coefficients of the quality estimate, fitted by logistic regression, and the reliability of the estimates."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -10,10 +10,10 @@ from dragoman.quality import QualityWeights
 from plugins.quality.estimate import COUNTED_ALONE
 
 BINS: Final = 10
-_TRUST: Final = 1.0  # in each coefficient of the rule of thumb: as much as a row or so says
+_TRUST: Final = 1.0  # weight of the rule of thumb for each coefficient, about that of one row
 _STEPS: Final = 100
 _HALVINGS: Final = 30
-_SMALL: Final = 1e-8  # of a step
+_SMALL: Final = 1e-8  # the smallest relevant step
 _SEED: Final = 1
 
 Features = NDArray[np.float64]
@@ -21,14 +21,14 @@ Accepted = NDArray[np.bool_]
 
 
 class Bin(NamedTuple):
-    """Sentences whose estimates are alike.
+    """Sentences with similar estimates.
 
     Attributes:
-        start: of the estimates [start, stop); the last bin has 1, too.
-        stop: of them.
-        rows: how many sentences there are.
-        estimated: the mean of their estimates; NaN where there is none.
-        accepted: the share of them that is accepted; NaN where there is none.
+        start: the lower end of the estimates [start, stop); the last bin contains 1 too.
+        stop: the upper end.
+        rows: the number of sentences.
+        estimated: the mean of their estimates; NaN without sentences.
+        accepted: the share of accepted sentences; NaN without sentences.
     """
 
     start: float
@@ -39,11 +39,11 @@ class Bin(NamedTuple):
 
 
 def fit(features: Features, accepted: Accepted) -> QualityWeights:
-    """Find the most probable coefficients, near the rule of thumb where the sentences say little.
+    """Find the most probable coefficients; with few data, they stay near the rule of thumb.
 
     Args:
-        features: [sentences, coefficients but the bias], in the order of `QualityWeights`.
-        accepted: [sentences].
+        features: [sentences, coefficients without the bias], in the order of `QualityWeights`.
+        accepted: [sentences], whether each is accepted.
     """
     names = list(QualityWeights.model_fields)
     rows = np.column_stack([np.ones(len(features)), features])
@@ -70,14 +70,14 @@ def fit(features: Features, accepted: Accepted) -> QualityWeights:
 
 
 def held_out_estimates(features: Features, accepted: Accepted) -> Features:
-    """Estimate each half of the sentences by the coefficients of the other half; the halves are drawn, always alike.
+    """Estimate each half of the sentences with the coefficients of the other half; the random halves never change.
 
     Args:
         features: as for :func:`fit`.
-        accepted: likewise.
+        accepted: as for :func:`fit`.
 
     Returns:
-        The estimate of each, [sentences].
+        The estimate of each sentence, [sentences].
     """
     drawn = np.random.default_rng(_SEED).permutation(len(features))
     halves = (drawn[::2], drawn[1::2])
@@ -89,18 +89,18 @@ def held_out_estimates(features: Features, accepted: Accepted) -> Features:
 
 
 def reliability(estimates: Features, accepted: Accepted) -> list[Bin]:
-    """Compare estimates with what was accepted, by tenths of the estimates.
+    """Compare estimates with the accepted shares, in ten ranges of the estimates.
 
     Args:
         estimates: [sentences], each 0 to 1.
-        accepted: [sentences].
+        accepted: [sentences], whether each is accepted.
     """
     places = np.minimum((estimates * BINS).astype(int), BINS - 1)
     return [_bin(number, estimates[places == number], accepted[places == number]) for number in range(BINS)]
 
 
 def expected_error(bins: Sequence[Bin]) -> float:
-    """Average the distances between estimates and what was accepted over all sentences of bins."""
+    """Average the distance between estimates and accepted shares over all sentences of the bins."""
     filled = [each for each in bins if each.rows]
     return sum(each.rows * abs(each.estimated - each.accepted) for each in filled) / sum(each.rows for each in filled)
 

@@ -19,7 +19,7 @@ def plot_reliability(bins: Sequence[Bin], file: Path) -> None:
 
 
 def diagram(bins: Sequence[Bin]) -> Figure:
-    """Plot the share that is accepted against the estimate, above the numbers of sentences."""
+    """Plot the accepted share against the estimate, above the numbers of sentences."""
     figure, (shares, rows) = plt.subplots(2, 1, figsize=(6, 6), height_ratios=[4, 1], sharex=True, layout="constrained")
     filled = [each for each in bins if each.rows]
     shares.plot([0, 1], [0, 1], color="tab:gray", linewidth=1)

@@ -1,14 +1,14 @@
-"""8-bit products whose result for a row does not depend on the rows beside it.
+"""8-bit products; the result for a row does not depend on the other rows.
 
-Weights: symmetric, one scale an output column. Activations: one calibrated scale a layer, known beforehand, so a
-sentence's numbers are the same in any batch. (A scale taken from the batch, as ready-made dynamic quantizers do,
-changes every row when one neighbour changes.) A product is two nodes: quantize, multiply with scales and bias.
+Weights: symmetric, one scale per output column. Activations: one calibrated scale per layer, known beforehand, so that
+a sentence's numbers are the same in any batch. (Common dynamic quantizers take the scale from the batch, so that one
+changed neighbour changes every row.) A product has two nodes: quantize, and multiply with scales and bias.
 
-Activations are unsigned with their zero in the middle: ONNX Runtime's x86 kernels multiply unsigned by signed
-bytes, and take 20 times as long for signed by signed ones. Without VNNI they add two neighbouring products in 16 bits
-and saturate, see `service.runtime.saturation`; so the scale of a column is such that no two neighbours of the same
-sign add up to more than 128. That costs a third of a bit, and no BLEU; weights in unsigned bytes, which saturate
-nowhere, cost nearly three times the time where there is VNNI.
+Activations are unsigned with their zero in the middle: ONNX Runtime's x86 kernels multiply unsigned by signed bytes,
+and take 20 times as long for signed by signed ones. Without VNNI they add two neighbouring products in 16 bits and
+saturate, see `service.runtime.saturation`. So the scale of a column keeps the sum of two neighbours of the same sign at
+128 or less. That costs a third of a bit, and no BLEU. Weights in unsigned bytes never saturate, but take nearly three
+times as long with VNNI.
 """
 
 from typing import Final
@@ -20,12 +20,12 @@ from service.runtime.saturation import LARGEST_SUM
 
 Floats = NDArray[np.floating]
 
-# Of two neighbouring weights of the same sign together. Rounding may add one: half a level each.
+# The largest sum of two neighbouring weights of the same sign. Rounding may add one: half a level each.
 WEIGHT_LEVELS: Final = LARGEST_SUM - 1
-# Keeps the scale of a layer or column that is all zero finite; far below any activation that matters.
+# Keeps the scale of an all-zero layer or column finite; far below any relevant activation.
 SMALLEST: Final = np.float32(1e-10)
 EMBEDDING_LEVELS: Final = 127
-# Of a weight, quantized at a time: one of 256,000 rows fills a gigabyte.
+# Rows of a weight quantized at a time: a weight of 256,000 rows fills a gigabyte.
 _ROWS: Final = 4096
 
 
@@ -36,7 +36,7 @@ def weight_levels(weight: Floats) -> tuple[NDArray[np.int8], NDArray[np.float32]
         weight: float [out, in].
 
     Returns:
-        int8 [in, out], and the worth of a level, float32 [out].
+        int8 [in, out], and the scale of a level, float32 [out].
     """
     levels = np.empty(weight.shape[::-1], np.int8)
     scale = np.empty(len(weight), np.float32)
@@ -62,7 +62,7 @@ def row_levels(weight: Floats) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
         weight: float [rows, width].
 
     Returns:
-        int8 [rows, width], and the worth of a level, float32 [rows, 1].
+        int8 [rows, width], and the scale of a level, float32 [rows, 1].
     """
     levels, scale = np.empty(weight.shape, np.int8), np.empty((len(weight), 1), np.float32)
     for start in range(0, len(weight), _ROWS):
@@ -75,14 +75,14 @@ def row_levels(weight: Floats) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
 
 
 def input_scale(largest: float, *, non_negative: bool) -> tuple[np.float32, np.uint8]:
-    """Choose how the input of a product is quantized.
+    """Choose the quantization of a product's input.
 
     Args:
-        largest: absolute value up to which it is represented; beyond, it saturates.
-        non_negative: it is never negative (behind a relu): zero is the lowest of the 256 levels.
+        largest: the largest absolute value that is represented; larger ones saturate.
+        non_negative: whether the input is never negative (after a relu): then zero is the lowest of the 256 levels.
 
     Returns:
-        The worth of a level, and the level of zero.
+        The scale of a level, and the level of zero.
     """
     zero_point = 0 if non_negative else 128
     return np.float32(max(largest, float(SMALLEST)) / (255 - zero_point)), np.uint8(zero_point)

@@ -1,6 +1,6 @@
-"""Two small graphs that keep a decode batch in a device's memory: a server has no other way to work there.
+"""Two small graphs that keep a decode batch in a device's memory: a server can copy there only by a graph.
 
-Both read and write what they are bound to, so that nothing passes through the host.
+Both read and write the buffers bound to them, so that no data passes through the host.
 """
 
 from pathlib import Path
@@ -24,19 +24,19 @@ from model.config import TransformerConfig
 
 
 def write_place(config: TransformerConfig, precision: Precision, file: Path) -> None:
-    """Write what lays the encoder memory of some sources out as the decoder reads it, behind each source zeros.
+    """Write the graph that places encoder memories in the layout of the decoder, with zeros after each source.
 
-    From `MEMORY` [batch, source, decoder_layers * 2 * heads * head_dim], `SOURCE_ROWS`, int64 [count], which rows of
-    it, `SLOT_ROWS`, int64 [count, 1, 1, 1], where each goes, no two to the same place, and `PADDING`, int64 [6], how
-    many zeros to put before and behind each dimension, to the rows of `memory_names`, each [slots, heads, source and
-    padding, head_dim]. They are outputs too, see `present_name`: the same buffers, written in place.
+    Inputs: `MEMORY` [batch, source, decoder_layers * 2 * heads * head_dim]; `SOURCE_ROWS`, int64 [count], its rows to
+    place; `SLOT_ROWS`, int64 [count, 1, 1, 1], the different rows to place them in; `PADDING`, int64 [6], the number of
+    zeros before and after each dimension. Inputs and outputs, see `present_name`, are the buffers of `memory_names`,
+    each [slots, heads, source and padding, head_dim], written in place.
 
-    ScatterElements and not ScatterND: for that a GPU has one thread a row, which took 24 ms.
+    ScatterElements is used, since ScatterND has one GPU thread per row, which took 24 ms.
 
     Args:
-        config: of the model.
-        precision: of the bundle.
-        file: to write.
+        config: the configuration of the model.
+        precision: the precision of the bundle.
+        file: the file to write.
     """
     graph, dtype, names = Graph(), KEY_VALUE_TYPES[precision], memory_names(config.decoder_layers)
     heads, head_dim = config.decoder_head_count, config.head_dim
@@ -57,7 +57,7 @@ def write_place(config: TransformerConfig, precision: Precision, file: Path) -> 
 
 
 def write_copy(file: Path) -> None:
-    """Write what copies `BYTES` to `COPIED`, int8 [size]: bytes of whatever type."""
+    """Write the graph that copies `BYTES` to `COPIED`, int8 [size]: bytes of any type."""
     graph = Graph()
     graph.node("Identity", graph.input(BYTES, np.int8, ["size"]), name=COPIED)
     graph.output(COPIED, np.int8, ["size"])

@@ -1,7 +1,7 @@
-"""The sentences that a model is calibrated and compared on, as ids between the marks of their languages.
+"""The sentences for calibration and comparison of a model, as ids with the marks of their languages.
 
-Of imported models nobody has references. Sentences in twelve languages come with this package, written for it; of
-other languages, pieces are drawn from the vocabulary.
+Imported models come without references. This package contains sentences in twelve languages, written for it; for other
+languages, random pieces are drawn from the vocabulary.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from model.corpus import Corpus
 
-# The first line names the languages; each other one is a sentence in all of them.
+# The first line names the languages; each other line is one sentence in all of them.
 _SENTENCES: Final = "sentences.tsv"
-# Sentences that are drawn from a vocabulary, and of how many pieces each is.
+# The number of sentences drawn from a vocabulary, and the range of their number of pieces.
 _DRAWN: Final = 160
 _DRAWN_PIECES: Final = (4, 24)
-# Scores of a unigram model are logarithms of probabilities; those of byte pair encoding add up to something else.
+# Scores of a unigram model are log-probabilities; those of byte pair encoding have another sum.
 _LEAST_MASS: Final = 0.7
-# Into how many languages the sentences of one language are translated, in turn.
+# The number of target languages for the sentences of one language, used in turn.
 _TARGETS: Final = 4
 
 
@@ -31,10 +31,10 @@ class Sample(NamedTuple):
     """One sentence.
 
     Attributes:
-        source: ids, with all that stands around those of the text.
-        start_ids: what its translation begins with, the start id first.
-        reference: a translation, if there is one.
-        text: of the source.
+        source: ids, with all marks around the text.
+        start_ids: the first ids of its translation, the start id first.
+        reference: a translation, or None.
+        text: the source text.
     """
 
     source: list[int]
@@ -44,12 +44,12 @@ class Sample(NamedTuple):
 
 
 def of_corpus(corpus: Corpus, manifest: Manifest, tokenizer: Tokenizer) -> list[Sample]:
-    """Make samples of a user's sentences, for a model of one pair.
+    """Make samples from a user's sentences, for a model of one pair.
 
     Args:
-        corpus: sentences, and as many references or none.
-        manifest: of the model.
-        tokenizer: of the model.
+        corpus: sentences, with a reference for each or none.
+        manifest: the manifest of the model.
+        tokenizer: the tokenizer of the model.
     """
     languages = manifest.languages
     references: list[str | None] = [*corpus.targets] or [None] * len(corpus)
@@ -59,7 +59,7 @@ def of_corpus(corpus: Corpus, manifest: Manifest, tokenizer: Tokenizer) -> list[
 
 
 def shipped(manifest: Manifest, tokenizer: Tokenizer) -> list[Sample]:
-    """Make samples of the sentences of this package in the source languages of a model; none where it has others."""
+    """Make samples from the sentences of this package in the model's source languages; [] if it has others."""
     table = resources.files(__package__).joinpath(_SENTENCES).read_text(encoding="utf-8")
     codes, *rows = [line.split("\t") for line in table.splitlines()]
     columns = {code: [row[place] for row in rows] for place, code in enumerate(codes)}
@@ -67,18 +67,18 @@ def shipped(manifest: Manifest, tokenizer: Tokenizer) -> list[Sample]:
 
 
 def drawn(manifest: Manifest, tokenizer: Tokenizer) -> list[Sample]:
-    """Make samples of the pieces of the source, each as frequent as in what the tokenizer was trained on.
+    """Make samples from random source pieces, each with its frequency in the tokenizer's training data.
 
-    They mean nothing, but a model that is calibrated on them loses no more than on as many real sentences, see
+    They have no meaning, but calibration on them loses no more quality than on as many real sentences, see
     docs/models.md.
 
     Raises:
-        DataError: the tokenizer does not say how frequent its pieces are.
+        DataError: the tokenizer does not contain the frequencies of its pieces.
     """
     processor, languages = tokenizer.source_processor, manifest.languages
     no_text = processor.is_control, processor.is_unknown, processor.is_byte, processor.is_unused
     ids = [id_ for id_ in range(processor.get_piece_size()) if not any(kind(id_) for kind in no_text)]
-    ids = [id_ for id_ in ids if processor.get_score(id_) < 0]  # what a user has defined has the score 0
+    ids = [id_ for id_ in ids if processor.get_score(id_) < 0]  # user-defined pieces have the score 0
     shares = np.exp(processor.get_score(ids))
     if not _LEAST_MASS <= shares.sum() <= 1 / _LEAST_MASS:
         source = ", ".join(languages.sources[:_TARGETS])
@@ -91,7 +91,7 @@ def drawn(manifest: Manifest, tokenizer: Tokenizer) -> list[Sample]:
 
 
 def _in_turn(columns: dict[str, list[str]], manifest: Manifest) -> Iterator[tuple[str, str, str, None]]:
-    """Give the sentences of each source language, each with one of a few targets; those of `columns` come first."""
+    """Give the sentences of each source language with a few targets in turn; targets in `columns` are preferred."""
     languages = manifest.languages
     known = [languages.target(code) for code in columns]
     targets = list(dict.fromkeys([*filter(None, known), *languages.targets]))
@@ -114,10 +114,10 @@ def _samples(
 
 
 def fitting(samples: Sequence[Sample], max_source_tokens: int) -> list[Sample]:
-    """Take the samples that are short enough.
+    """Take the samples within the length limit.
 
     Raises:
-        DataError: there is none.
+        DataError: all samples are too long.
     """
     short = [sample for sample in samples if len(sample.source) <= max_source_tokens]
     if not short:

@@ -1,11 +1,11 @@
-"""The graph that finds the best tokens of each row of logits, and how probable they and others are.
+"""The graph that finds the best tokens of each row of logits, with log-probabilities of these and other tokens.
 
 It has no weights. As in `export.argmax`, a row is cut into blocks: the best `count` values lie in the `count` blocks
-with the largest maxima, so TopK looks at few values. 32 rows of 8,000, the best 8: 0.2 ms of a core, LogSoftmax
-included; ReduceLogSumExp in its place takes six times as long.
+with the largest maxima, so TopK examines few values. 32 rows of 8,000, the best 8: 0.2 ms of a core, with LogSoftmax;
+ReduceLogSumExp in its place takes six times as long.
 
-A row's results depend on this row alone, and those for a small count are the first of those for a larger one: of equal
-values TopK gives the earlier first, and blocks come in the order of their maxima.
+A row's results depend on this row alone, and the results for a small count are the first of those for a larger one: of
+equal values TopK gives the earlier first, and blocks are in the order of their maxima.
 """
 
 from pathlib import Path
@@ -27,16 +27,16 @@ from export.graph import Graph
 
 
 def write_search(vocabulary_size: int, precision: Precision, file: Path) -> None:
-    """Write what finds the best tokens of each row.
+    """Write the graph that finds the best tokens of each row.
 
     From `LOGITS` [rows, vocabulary_size], `COUNT`, int64 [1], at most the vocabulary's size, and `ASKED_IDS`, int64
     [rows, asked], to `BEST_IDS`, int64 [rows, count], the best first, `BEST_LOG_PROBABILITIES`, float [rows, count],
     and `ASKED_LOG_PROBABILITIES`, float [rows, asked]: natural logarithms.
 
     Args:
-        vocabulary_size: of the target.
-        precision: of the bundle.
-        file: to write.
+        vocabulary_size: the size of the target vocabulary.
+        precision: the precision of the bundle.
+        file: the file to write.
     """
     graph = Graph()
     half = precision == "fp16"
@@ -67,6 +67,6 @@ def write_search(vocabulary_size: int, precision: Precision, file: Path) -> None
 
 
 def _at_most(graph: Graph, count: str, most: int) -> str:
-    """Limit a count, int64 [1]: as a length, which stays on the host beside a GPU, where `TopK` wants it."""
+    """Limit a count, int64 [1]. As a length, since with a GPU lengths stay on the host, where `TopK` needs it."""
     first = graph.node("Slice", graph.constant(np.zeros(most, np.int64)), graph.constant([0]), count)
     return graph.node("Shape", first)

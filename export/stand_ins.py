@@ -1,7 +1,7 @@
-"""Names that a model copies into its translations as they are, measured by the engine that will serve it.
+"""Names that a model copies unchanged into its translations, measured by the engine that will serve it.
 
-A server can put such a name in the place of text that is to stay as it is, and that text into the translation again: so
-the model reads a name that it knows. Some models know none, because they write another script, say.
+A server can put such a name in place of text that must stay unchanged, and put the text back into the translation: so
+the model reads a name that it knows. Some models copy none, for example because they write another script.
 """
 
 import re
@@ -24,16 +24,16 @@ _NAME: Final = re.compile(r"(?<!\w)[^\W\d_a-z][^\W\d_]{2,}(?!\w)")
 
 
 def measure_stand_ins(bundle: Bundle, texts: Sequence[str]) -> tuple[str, ...]:
-    """Choose names that stand in the translation, once, of nearly every sentence that they are put into.
+    """Choose names that, put into sentences, appear exactly once in the translation of nearly every sentence.
 
-    Those of few pieces come first: the model cannot write half of a name that is one piece.
+    Names of few pieces come first: the model cannot write half of a name that is one piece.
 
     Args:
-        bundle: of a model of one pair; for another there is none, since languages differ.
+        bundle: a bundle of a model for one pair; other models get no names, since languages differ.
         texts: sentences.
 
     Returns:
-        The names, the best first: of fewer pieces, then more often copied.
+        The names, the best first: fewer pieces first, then more often copied.
     """
     manifest = bundle.manifest
     if len(manifest.source_languages) * len(manifest.target_languages) > 1:
@@ -64,7 +64,7 @@ def _chosen(
 
 
 def _carriers(texts: Sequence[str], translations: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Find what stands around names that were copied, and these names, the most frequent first."""
+    """Find the text around copied names, and these names, the most frequent first."""
     carriers: list[tuple[str, str]] = []
     names: Counter[str] = Counter()
     for text, translation in zip(texts, translations, strict=True):

@@ -1,7 +1,7 @@
-"""A model that is shown whole sentences and their translations: what its layers read and give, and where heads look.
+"""A model run on whole sentences and translations: its layers' inputs and outputs, and its heads' attention.
 
-The encoder and the decoder over whole sequences, in fp32, with what happens inside as outputs. They lie beside the
-graphs of a bundle only while this is measured.
+The encoder and the decoder over whole sequences, in fp32, with internal values as outputs. The graphs are stored beside
+those of a bundle only during the measurement.
 """
 
 import mmap
@@ -37,13 +37,13 @@ _WEIGHTS_OF: Final = "attention:"
 
 
 class Seen(NamedTuple):
-    """What happened in the layers of one batch, by the names of the linear layers.
+    """The internal values of one batch, by the names of the linear layers.
 
     Attributes:
-        batch: that was run.
-        read: what each linear layer was given, [batch, length, in].
-        made: what some of them gave, [batch, length, out]: those of keys and values.
-        attention: of each decoder layer to the source, [batch, heads, target, source].
+        batch: the batch.
+        read: the input of each linear layer, [batch, length, in].
+        made: the output of the layers that make keys and values, [batch, length, out].
+        attention: for each decoder layer the attention to the source, [batch, heads, target, source].
     """
 
     batch: Batch
@@ -59,9 +59,9 @@ class Teacher:
         """Write the graphs.
 
         Args:
-            parameters: of the model.
-            folder: of `weights`.
-            weights: of a bundle in fp32, which has nearly all of theirs.
+            parameters: the parameters of the model.
+            folder: the folder of `weights`.
+            weights: the weights of a bundle in fp32, which contain nearly all weights of these graphs.
         """
         self._config = parameters.config
         products = FloatProducts(parameters, np.float32)
@@ -76,7 +76,7 @@ class Teacher:
         self._folder, self._sha256 = folder, sha256(folder / WEIGHTS)
 
     def _observe(self, graph: Graph, products: FloatProducts) -> None:
-        """Make outputs of what the linear layers read, and of what keys and values are made of."""
+        """Make outputs of the inputs of linear layers, and of the outputs with keys and values."""
         for layer, value in products.read.items():
             graph.node("Identity", value, name=_READ + layer)
             graph.output(_READ + layer, np.float32, [None] * 3)
@@ -94,7 +94,7 @@ class Teacher:
         return [open_session(file.read_bytes(), file, weights=mapped, packed=False) for file in files]
 
     def run(self, batches: Iterator[Batch]) -> Iterator[Seen]:
-        """Run batches, one at a time. The graphs take their memory only meanwhile."""
+        """Run batches, one at a time. The graphs take memory only during the runs."""
         encoder, decoder = self._opened()
         for batch in batches:
             size = np.array(batch.source.shape[1], np.int32)
@@ -126,7 +126,7 @@ def _run(session: Any, feeds: Feeds) -> dict[str, Floats]:
 
 
 def _decoder(parameters: Parameters, products: FloatProducts, weights: WeightsFile) -> Graph:
-    """Write the decoder over whole targets; what would be multiplied by the output layer is its end.
+    """Build the decoder over whole targets; it ends with the input of the output layer.
 
     From `_TARGET`, int64 [batch, target], `MEMORY` of the encoder and `SOURCE_LENGTHS`, int64 [batch].
     """
@@ -169,7 +169,7 @@ def _decoder(parameters: Parameters, products: FloatProducts, weights: WeightsFi
 
 
 def _padding(graph: Graph, memory: str, lengths: str) -> str:
-    """Make what is added to scores: minus infinity at the padding of a source, float [batch, 1, 1, source]."""
+    """Make the term added to scores: minus infinity at the padding of a source, float [batch, 1, 1, source]."""
     size = graph.node("Squeeze", graph.node("Shape", memory, start=1, end=2))
     positions = graph.node("Range", graph.constant(np.int64(0)), size, graph.constant(np.int64(1)))
     beyond = graph.node("GreaterOrEqual", positions, graph.node("Unsqueeze", lengths, graph.constant([1, 2, 3])))
@@ -193,8 +193,8 @@ def _attend_source(graph: Graph, query: str, keys: str, values: str, heads: Head
 def _recurrence(graph: Graph, forget: str, candidate: str, target: str, positions: int) -> str:
     """Run a simple recurrent unit over whole targets [batch, target, width], see `model.recurrence`.
 
-    A position takes what it keeps of the one before, then of the two before these, of four, and so on up to all
-    `positions`: a graph has no loop without a graph within it, which no session is opened for.
+    Each position combines its value with that of the previous one, then of the two before, then of four, and so on up
+    to all `positions`: a loop would need a graph inside the graph, which the sessions here do not support.
     """
     size = graph.node("Shape", target, start=1, end=2)
 

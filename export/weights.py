@@ -1,4 +1,4 @@
-"""The weights of a bundle's graphs in one file, each once however many graphs and layers read it."""
+"""The weights of a bundle's graphs in one file; each is stored once, however many graphs and layers read it."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import WEIGHTS
 
-# Where a constant begins: as processors read memory.
+# Alignment of constants, for fast reads by the processor.
 _ALIGNMENT: Final = 64
-# Of a constant, converted at a time: one of 256,000 rows fills a gigabyte.
+# Bytes of a constant converted at a time: a constant of 256,000 rows fills a gigabyte.
 _CHUNK_BYTES: Final = 2**24
 
 
 class Place(NamedTuple):
-    """Where a constant lies in the file, in bytes."""
+    """The place of a constant in the file, in bytes."""
 
     offset: int
     size: int
 
 
 class WeightsFile:
-    """The file `WEIGHTS` of a bundle that is being written."""
+    """The file `WEIGHTS` of a bundle under construction."""
 
     def __init__(self, folder: Path) -> None:
         self._stream = (folder / WEIGHTS).open("wb")
@@ -40,11 +40,11 @@ class WeightsFile:
         self._stream.close()
 
     def place(self, array: NDArray[np.generic], dtype: np.dtype[Any]) -> Place:
-        """Find where an array lies; it is written if it is not there.
+        """Find the place of an array; it is written if the file does not contain it.
 
         Args:
-            array: of any type and order.
-            dtype: to write it in.
+            array: an array of any type and order.
+            dtype: the type to write.
         """
         end = self._stream.tell()
         self._stream.write(bytes(-end % _ALIGNMENT))
@@ -59,7 +59,7 @@ class WeightsFile:
         return place
 
     def flush(self) -> None:
-        """Let others read what was written."""
+        """Flush, so that others can read the written data."""
         self._stream.flush()
 
 

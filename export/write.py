@@ -1,4 +1,4 @@
-"""Checkpoint in, bundle out: whole and checked, or not at all."""
+"""Checkpoint in, bundle out: complete and checked, or not at all."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ from model.corpus import Corpus
 from model.layout import WEIGHTS, family
 from model.replacing import replacing
 
-# Distributions; onnxruntime comes as the one or the other.
+# Distributions; onnxruntime is installed as one or the other.
 _MADE_WITH: Final = ("dragoman", "onnx", "onnxruntime", "onnxruntime-gpu")
 
 Report = Callable[[str], None]
@@ -58,15 +58,15 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Target:
-    """What to make of a checkpoint.
+    """The bundle to make from a checkpoint.
 
     Attributes:
-        name: under which the model is served.
-        languages: what the model translates.
-        precision: of both graphs.
-        max_source_tokens: a segment's limit, end-of-sentence id included.
-        max_target_tokens: a translation's limit.
-        note: what the model is for, in one line; "": nobody says it.
+        name: the name of the model in calls.
+        languages: the languages that the model translates.
+        precision: the precision of both graphs.
+        max_source_tokens: the limit of a segment, with the end-of-sentence id.
+        max_target_tokens: the limit of a translation.
+        note: the purpose of the model, in one line; "": none.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Target:
 
 
 class ParityError(DataError):
-    """A bundle does not translate as its checkpoint does; it was not written."""
+    """A bundle that does not translate as its checkpoint does; it was not written."""
 
     reason = "PARITY_FAILED"
 
@@ -86,20 +86,20 @@ class ParityError(DataError):
 def export_bundle(
     checkpoint: Path, out: Path, target: Target, corpus: Corpus | None, report: Report = lambda message: None
 ) -> Parity:
-    """Write a bundle beside `out`, compare it with the checkpoint in fp32, then give it its name.
+    """Write a bundle beside `out`, compare it with the checkpoint in fp32, then move it to `out`.
 
     Args:
-        checkpoint: folder of the checkpoint.
-        out: folder of the bundle; an older one is replaced at the end.
-        target: what to make.
-        corpus: sentences to calibrate and to compare on, with references or without; None: those of this package.
-        report: told of each phase before it begins.
+        checkpoint: the folder of the checkpoint.
+        out: the folder of the bundle; an older bundle is replaced at the end.
+        target: the bundle to make.
+        corpus: sentences for calibration and comparison, with or without references; None: those of this package.
+        report: gets a message before each phase.
 
     Raises:
         BundleError: the checkpoint cannot be read.
-        DataError: the limits are beyond the checkpoint's positions, or shorter than every source; or the heads have a
-            width that the serving runtime cannot do; or there are no sentences.
-        ParityError: the bundle is not as good as the checkpoint.
+        DataError: the limits exceed the checkpoint's positions, or are shorter than every source; or the serving
+            runtime does not support the width of the heads; or there are no sentences.
+        ParityError: the bundle differs too much from the checkpoint.
     """
     parameters, tokenizer = open_checkpoint(checkpoint)
     _check_limits(parameters.config, target)
@@ -120,7 +120,7 @@ def export_bundle(
         finish_bundle(manifest.model_copy(update={"precision": "fp32"}), checkpoint, exact)
         report(f"translating {len(samples)} sentences in fp32")
         bundle = Bundle.open(exact)
-        # What fp32 is compared with is each sentence alone; for others, a large model is to take little memory.
+        # For fp32, each sentence is decoded alone as the reference; otherwise, a large model should take little memory.
         exactly = target.precision == "fp32"
         found = decode(bundle, samples, slots=1 if exactly else SLOTS, packed=exactly)
         expected = [one.ids for one in found]
@@ -145,11 +145,11 @@ def export_bundle(
 
 
 def cure(target: Target, *, chosen: bool) -> str:
-    """Say what to do where a bundle translates otherwise than its checkpoint.
+    """Advise what to do if a bundle translates differently from its checkpoint.
 
     Args:
-        target: what was to be made.
-        chosen: whether the user chose the sentences that it was compared on.
+        target: the bundle to make.
+        chosen: whether the user chose the sentences of the comparison.
     """
     compare = (
         "" if chosen or not target.languages.is_pair else "compare on sentences of its own kind (--data FILE), or "
@@ -158,14 +158,14 @@ def cure(target: Target, *, chosen: bool) -> str:
 
 
 def write_bundle(parameters: Parameters, ranges: Ranges, manifest: Manifest, checkpoint: Path, folder: Path) -> None:
-    """Write a bundle that nobody has compared with its checkpoint.
+    """Write a bundle, without comparing it with its checkpoint.
 
     Args:
-        parameters: of the checkpoint; for int8 after `scale_and_calibrate`.
-        ranges: from `scale_and_calibrate`; read for int8 only.
-        manifest: of the bundle, which gets the hashes of its files.
-        checkpoint: folder of the checkpoint.
-        folder: an empty one.
+        parameters: the parameters of the checkpoint; for int8 after `scale_and_calibrate`.
+        ranges: from `scale_and_calibrate`; used for int8 only.
+        manifest: the manifest of the bundle; the hashes of the files are added to it.
+        checkpoint: the folder of the checkpoint.
+        folder: an empty folder.
     """
     precision, layer = manifest.precision, manifest.alignment.layer
     short = shortlisted(checkpoint, precision)
@@ -175,7 +175,7 @@ def write_bundle(parameters: Parameters, ranges: Ranges, manifest: Manifest, che
 
 
 def scale_and_calibrate(parameters: Parameters, teacher: Teacher, examples: Sequence[Example]) -> Ranges:
-    """Scale keys and values to bytes, and measure the range of what each linear layer reads from then on."""
+    """Scale keys and values to bytes, and measure the resulting range of each linear layer's input."""
     config = parameters.config
     factors = measure_factors(
         teacher.run(batches(examples, config.pad_id)), config.decoder_head_count * config.head_dim
@@ -186,7 +186,7 @@ def scale_and_calibrate(parameters: Parameters, teacher: Teacher, examples: Sequ
 
 
 def finish_bundle(manifest: Manifest, checkpoint: Path, folder: Path) -> None:
-    """Add to the graphs of a bundle its tokenizer, shortlist and manifest, with the hashes of its files."""
+    """Add the tokenizer, the shortlist and the manifest, with the hashes of the files, to a bundle's graphs."""
     shortlist = [SHORTLIST] if (folder / OUTPUT_LAYER).exists() else []
     for name in [*tokenizer_files(checkpoint), *shortlist]:
         shutil.copyfile(checkpoint / name, folder / name)
@@ -195,9 +195,9 @@ def finish_bundle(manifest: Manifest, checkpoint: Path, folder: Path) -> None:
 
 
 def shortlisted(checkpoint: Path, precision: Precision = "fp32") -> bool:
-    """Tell whether a bundle is to have the shortlist of its checkpoint: not in half precision, which is for GPUs.
+    """Tell whether a bundle gets the shortlist of its checkpoint: not in half precision, which is for GPUs.
 
-    There the whole output layer takes no longer than some of it.
+    On a GPU the whole output layer takes no longer than a part of it.
     """
     return precision != "fp16" and (checkpoint / SHORTLIST).is_file()
 
@@ -209,7 +209,7 @@ def _alignment(
     tokenizer: Tokenizer,
     manifest: Manifest,
 ) -> AlignmentHeads:
-    """Choose the heads that align, on the checkpoint's own translations."""
+    """Choose the alignment heads, on the checkpoint's own translations."""
     positions = manifest.target_capacity
     examples = [
         Example(one.source, [*one.start_ids, *target][:positions]) for one, target in zip(samples, targets, strict=True)
@@ -222,13 +222,13 @@ def _alignment(
 def examples_of(
     samples: Sequence[Sample], targets: Sequence[list[int]], tokenizer: Tokenizer, max_positions: int
 ) -> list[Example]:
-    """Make examples of samples and their references, or where there are none, of what a checkpoint made of them.
+    """Make examples from samples with their references, or else with the checkpoint's translations.
 
     Args:
-        samples: whose sources fit into the positions of the model.
-        targets: of the checkpoint.
-        tokenizer: of the model.
-        max_positions: of the model; longer targets are cut.
+        samples: samples whose sources fit into the model's positions.
+        targets: the checkpoint's translations.
+        tokenizer: the tokenizer of the model.
+        max_positions: the number of positions of the model; longer targets are cut.
     """
     wanted = [
         target if one.reference is None else tokenizer.encode_target(one.reference)
@@ -253,13 +253,13 @@ def write_graphs(
     """Write the graphs of a model.
 
     Args:
-        parameters: of the model; for int8 after `scale_and_calibrate`.
-        precision: of the encoder and the decoder.
-        folder: where they are written.
-        weights: in the same folder.
-        ranges: from `scale_and_calibrate`; read for int8 only.
-        alignment_layer: of the decoder, whose attention to the source is given.
-        shortlisted: write the graphs that a shortlist needs besides.
+        parameters: the parameters of the model; for int8 after `scale_and_calibrate`.
+        precision: the precision of the encoder and the decoder.
+        folder: the folder to write to.
+        weights: the weights file in the same folder.
+        ranges: from `scale_and_calibrate`; used for int8 only.
+        alignment_layer: the decoder layer whose attention to the source is an output.
+        shortlisted: whether to write the additional graphs for a shortlist.
     """
     products: Products
     if precision == "int8":
@@ -291,7 +291,7 @@ def _check_limits(config: TransformerConfig, target: Target) -> None:
 
 
 def installed_versions() -> dict[str, str]:
-    """List the versions of what makes a bundle, of what is installed: of a checkout, dragoman itself may not be."""
+    """List the installed versions of the packages that make a bundle; in a checkout, dragoman may not be installed."""
     versions = {}
     for name in _MADE_WITH:
         with suppress(PackageNotFoundError):
@@ -300,7 +300,7 @@ def installed_versions() -> dict[str, str]:
 
 
 def manifest_of(parameters: Parameters, checkpoint: Path, target: Target) -> Manifest:
-    """Say what the bundle of a checkpoint is, but for what is measured and the hashes of its files."""
+    """Make the manifest for a checkpoint's bundle, without measured values and file hashes."""
     config = parameters.config
     return Manifest(
         name=target.name,

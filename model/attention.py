@@ -1,7 +1,7 @@
 """Dot-product and multi-head attention, over whole sequences and one step at a time.
 
-`AttendSelf` and `AttendSource` hold no weights: export replaces them by the serving runtime's
-operator and keeps everything around them.
+`AttendSelf` and `AttendSource` have no weights: export replaces them by the serving runtime's operator, and keeps the
+layers around them.
 """
 
 import torch
@@ -14,7 +14,7 @@ KeyValue = tuple[Tensor, Tensor]
 
 
 def length_mask(lengths: Tensor, size: int) -> Tensor:
-    """Mark which of `size` positions each row holds. lengths: [batch] -> bool [batch, 1, 1, size]."""
+    """Mark which of `size` positions of each row are valid. lengths: [batch] -> bool [batch, 1, 1, size]."""
     return torch.arange(size, device=lengths.device) < lengths[:, None, None, None]
 
 
@@ -28,15 +28,15 @@ def attend(
 ) -> Tensor:
     """Compute softmax(Q K^T / sqrt(head_dim) + bias) V.
 
-    Written out: at a sentence's length PyTorch's fused CPU kernel takes longer, above all backwards.
+    Explicit operators: at sentence length, PyTorch's fused CPU kernel is slower, especially in the backward pass.
 
     Args:
         query: [batch, heads, queries, head_dim].
         key: [batch, heads, keys, head_dim].
         value: as `key`.
         mask: see `attention_weights`.
-        scaled: likewise.
-        bias: likewise.
+        scaled: see `attention_weights`.
+        bias: see `attention_weights`.
 
     Returns:
         [batch, queries, heads * head_dim].
@@ -51,7 +51,7 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor, *, scaled: bool,
     Args:
         query: [batch, heads, queries, head_dim].
         key: [batch, heads, keys, head_dim].
-        mask: bool, broadcast to [batch, heads, queries, keys]; True where a query may look.
+        mask: bool, broadcast to [batch, heads, queries, keys]; True where a query may attend.
         scaled: whether the products are divided by sqrt(head_dim).
         bias: broadcast to [batch, heads, queries, keys].
 
@@ -65,7 +65,7 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor, *, scaled: bool,
 
 
 class AttendSelf(nn.Module):
-    """Attention of a sequence to itself, queries, keys and values packed in one tensor."""
+    """Attention of a sequence to itself; queries, keys and values are packed in one tensor."""
 
     def __init__(self, heads: int, *, scaled: bool = True) -> None:
         super().__init__()
@@ -77,8 +77,8 @@ class AttendSelf(nn.Module):
 
         Args:
             packed: [batch, length, 3 * heads * head_dim]: queries, keys, values.
-            lengths: [batch], valid positions of each row; None masks causally instead.
-            bias: of the scores, [1, heads, length, length].
+            lengths: [batch], valid positions of each row; None: a causal mask instead.
+            bias: the bias of the scores, [1, heads, length, length].
 
         Returns:
             [batch, length, heads * head_dim].
@@ -94,14 +94,14 @@ class AttendSelf(nn.Module):
     def step(
         self, packed: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor, bias: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Attend from one position per row; its key and value are written at the row's length, in place.
+        """Attend from one position per row; write its key and value at the row's length, in place.
 
         Args:
             packed: [batch, 1, 3 * heads * head_dim].
             key_buffer: [batch, heads, capacity, head_dim].
             value_buffer: as `key_buffer`.
-            lengths: int32 [batch], positions valid before this step.
-            bias: of the scores, [batch, heads, 1, capacity].
+            lengths: int32 [batch], valid positions before this step.
+            bias: the bias of the scores, [batch, heads, 1, capacity].
 
         Returns:
             The attended values [batch, 1, heads * head_dim], and the two buffers.
@@ -138,7 +138,7 @@ class AttendSource(nn.Module):
         return self.step(query, key, value, lengths)
 
     def step(self, query: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor) -> Tensor:
-        """Do as `forward`, of keys and values that are apart, each [batch, heads, capacity, head_dim]."""
+        """Do as `forward`, with separate keys and values, each [batch, heads, capacity, head_dim]."""
         mask = length_mask(lengths, key_buffer.shape[2])
         return attend(split_heads(query, self.heads), key_buffer, value_buffer, mask, scaled=self.scaled)
 
@@ -154,20 +154,20 @@ class SelfAttention(nn.Module):
         self.attend = AttendSelf(heads, scaled=config.scale_attention)
 
     def forward(self, states: Tensor, lengths: Tensor | None, bias: Tensor | None = None) -> Tensor:
-        """Attend. states: [batch, length, d_model], whose shape stays; the others as in `AttendSelf.forward`."""
+        """Attend. states: [batch, length, d_model], as the result; other arguments as in `AttendSelf.forward`."""
         return self.output(self.attend(self.query_key_value(states), lengths, bias))  # type: ignore[no-any-return]
 
     def step(
         self, states: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor, bias: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Attend from one position per row: states [batch, 1, d_model]; the others as in `AttendSelf.step`."""
+        """Attend from one position per row: states [batch, 1, d_model]; other arguments as in `AttendSelf.step`."""
         packed = self.query_key_value(states)
         attended, keys, values = self.attend.step(packed, key_buffer, value_buffer, lengths, bias)
         return self.output(attended), keys, values
 
 
 class CrossAttention(nn.Module):
-    """Multi-head attention of the target to the source; keys and values depend on the source alone."""
+    """Multi-head attention of the target to the source; keys and values depend only on the source."""
 
     def __init__(self, config: TransformerConfig, heads: int) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class CrossAttention(nn.Module):
         self.attend = AttendSource(heads, scaled=config.scale_attention)
 
     def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
-        """Attend. states: [batch, target, d_model]; source: [batch, source, d_model]. Keeps the shape of states."""
+        """Attend. states: [batch, target, d_model], the shape of the result; source: [batch, source, d_model]."""
         attended = self.attend(self.query(states), self.key_value(source), source_lengths)
         return self.output(attended)  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""Tokenized pairs to batches of about equal cost, as arrays; needs no torch, so that another process makes them."""
+"""Makes batches of about equal cost from tokenized pairs, as arrays; needs no torch, so other processes can do it."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class Tokenized(NamedTuple):
 
 
 class SpecialIds(NamedTuple):
-    """Ids with a role, from the model's configuration."""
+    """Ids with special roles, from the model's configuration."""
 
     pad: int
     start: int
@@ -23,7 +23,7 @@ class SpecialIds(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """Pairs of like length, padded: what `Batch` holds as tensors.
+    """Pairs of similar length, padded; `Batch` holds the same as tensors.
 
     source: int32 [batch, source]; source_lengths: int64 [batch]; target_in and target_out: int32 [batch, target].
     """
@@ -35,7 +35,7 @@ class Arrays(NamedTuple):
 
 
 def bucket(pairs: Sequence[Tokenized], batch_tokens: int) -> Iterator[list[Tokenized]]:
-    """Yield pairs of like length together; each batch pads to `batch_tokens` per side at most, or is one pair."""
+    """Yield pairs of similar length; a batch is padded to at most `batch_tokens` per side, or is a single pair."""
     batch: list[Tokenized] = []
     longest = 0
     for pair in sorted(pairs, key=lambda pair: (len(pair.target), len(pair.source))):

@@ -1,4 +1,4 @@
-"""The checkpoint on disk: configuration, weights, tokenizer, provenance, sentences to check. Nothing is pickled."""
+"""The checkpoint on disk: configuration, weights, tokenizer, provenance, sentences for parity. Nothing is pickled."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ from model.transformer import Transformer
 
 
 def weights(model: Transformer) -> dict[str, Tensor]:
-    """List every weight once, by name; a tied one under its first name."""
+    """List every weight once, by name; a tied weight under its first name."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
@@ -32,7 +32,7 @@ def load_weights(model: Transformer, tensors: Mapping[str, Tensor], origin: Path
     """Copy weights into a model.
 
     Raises:
-        BundleError: names or shapes do not fit; the first are listed.
+        BundleError: names or shapes do not match; the message lists the first ones.
     """
     compare_shapes(model.config, {name: tensor.shape for name, tensor in tensors.items()}, origin)
     with torch.no_grad():
@@ -59,11 +59,11 @@ def save_checkpoint(
     The weights are stored in half precision, which halves the file.
 
     Args:
-        folder: of the checkpoint; an older one is replaced.
-        model: whose weights are written.
-        tokenizer_folder: from which the tokenizer files are copied.
-        training: how it was trained, for training.json.
-        pairs: the first of them become parity.tsv, on which an exported bundle is compared with the checkpoint.
+        folder: the folder of the checkpoint; an older checkpoint is replaced.
+        model: the model to save.
+        tokenizer_folder: the folder with the tokenizer files to copy.
+        training: how the model was trained, for training.json.
+        pairs: the first pairs become parity.tsv, on which an exported bundle is compared with the checkpoint.
     """
     with replacing(folder) as partial:
         save_file({n: t.half().contiguous() for n, t in weights(model).items()}, partial / WEIGHTS)
@@ -78,7 +78,7 @@ def copy_tokenizer(folder: Path, out: Path) -> None:
     """Copy the tokenizer files of a checkpoint or a run.
 
     Raises:
-        BundleError: there are none.
+        BundleError: the folder has no tokenizer files.
     """
     out.mkdir(parents=True, exist_ok=True)
     for name in tokenizer_files(folder):
@@ -108,10 +108,10 @@ def load_checkpoint(folder: Path) -> tuple[Transformer, Tokenizer]:
 
 
 def _check_sizes(config: TransformerConfig, file: Path) -> None:
-    """Compare the model with what its weights' file says of their shapes, before any memory is taken for either.
+    """Check the shapes in the header of the weights file against the model, before memory is allocated for either.
 
     Raises:
-        BundleError: names or shapes do not fit.
+        BundleError: names or shapes do not match.
     """
     with safe_open(file, framework="pt") as stored:
         shapes = {name: stored.get_slice(name).get_shape() for name in stored.keys()}  # noqa: SIM118 - it is no dict

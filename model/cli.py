@@ -1,4 +1,4 @@
-"""The command `dragoman train`; its help and the errors of its arguments need no torch."""
+"""The command `dragoman train`; its help and its argument errors need no torch."""
 
 import argparse
 import sys
@@ -19,15 +19,15 @@ def train(argv: list[str]) -> int:
     """Train a model from a parallel corpus.
 
     Returns:
-        The exit code: 0, or 130 after Ctrl-C, when a line on standard error has said how to go on.
+        The exit code: 0, or 130 after Ctrl-C, after one line on standard error that says how to continue.
 
     Raises:
-        DataError: a file, folder or option cannot be used.
+        DataError: a file, folder or option is unusable.
     """
     arguments = build_parser().parse_args(argv)
     try:
         options = TrainingOptions(**{k: v for k, v in vars(arguments).items() if k in TrainingOptions.model_fields})
-        options.transformer((options.vocabulary_size,) * 2)  # contradictions show before torch is loaded
+        options.transformer((options.vocabulary_size,) * 2)  # finds contradictions before torch is loaded
     except ValidationError as error:
         raise DataError(describe(error)) from error
     from model.train import Trainer
@@ -65,7 +65,7 @@ def build_parser() -> Parser:
 
 
 class _Assign(argparse.Action):
-    """Collects NAME=NUMBER of a flag that may be given repeatedly, in order, each name once."""
+    """Collects the NAME=NUMBER values of a repeatable flag, in order, each name once."""
 
     def __call__(
         self,
@@ -91,7 +91,7 @@ _ASSIGNED = {"weight": "PATTERN=COPIES", "augment": "KIND=SHARE"}
 
 
 def _add_option(parser: argparse.ArgumentParser, name: str, field: FieldInfo) -> None:
-    """Add the flag of an option, which is left out of the result where it is not given."""
+    """Add the flag of an option; without the flag, the result has no value for it."""
     default = "none" if field.default in ("", {}) else field.default
     how: dict[str, Any] = {"default": argparse.SUPPRESS, "help": f"{field.description} (default: {default})"}
     if field.annotation is bool:

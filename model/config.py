@@ -1,4 +1,4 @@
-"""What varies between Transformers of the literature, as data."""
+"""The configuration of a Transformer: the differences between the architectures of the literature, as data."""
 
 from typing import Literal, Self
 
@@ -13,7 +13,7 @@ Positions = Literal["sinusoidal", "sinusoidal_halves", "sinusoidal_paper_halves"
 class TransformerConfig(BaseModel):
     """Architecture of an encoder-decoder Transformer (Vaswani et al., 2017, arXiv:1706.03762).
 
-    Saved as ``config.json`` of a checkpoint; every weight's shape follows from it.
+    Saved as ``config.json`` of a checkpoint; it determines the shape of every weight.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,7 +54,7 @@ class TransformerConfig(BaseModel):
 
     @property
     def decoder_head_count(self) -> int:
-        """Attention heads of a decoder layer."""
+        """Number of attention heads of a decoder layer."""
         return self.decoder_heads or self.heads
 
     @property
@@ -63,7 +63,7 @@ class TransformerConfig(BaseModel):
         return self.head_dim_of(self.decoder_head_count)
 
     def head_dim_of(self, heads: int) -> int:
-        """Width of one head of an attention with that number of heads."""
+        """Width of one head of an attention with `heads` heads."""
         return self.attention_head_dim or self.d_model // heads
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Parallel corpora: lines of two sides with a tab between, and perhaps a tag behind them, plain or compressed."""
+"""Parallel corpora: lines of two tab-separated sides, optionally with a tag after them, plain or compressed."""
 
 import bz2
 import gzip
@@ -17,7 +17,7 @@ MAX_BROKEN_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentence pairs and how many lines were not one."""
+    """Sentence pairs, and the number of broken lines."""
 
     sources: list[str]
     targets: list[str]
@@ -34,12 +34,12 @@ def open_text(path: Path) -> IO[str]:
 
 
 def broken_note(path: Path, broken: Sequence[int]) -> str:
-    """Say which lines of a file were left out, by their numbers."""
+    """Describe the skipped lines of a file by their numbers."""
     return f"{path}: {len(broken)} broken lines left out, at line {', '.join(map(str, broken[:10]))}"
 
 
 class Row(NamedTuple):
-    """A pair of a corpus; `tag` says where it is from: the third column, or else the name of the file up to a dot."""
+    """A pair of a corpus; `tag` is its origin: the third column, or else the file name up to its first dot."""
 
     source: str
     target: str
@@ -49,12 +49,12 @@ class Row(NamedTuple):
 def read_rows(path: Path, broken: list[int]) -> Iterator[Row]:
     """Yield the pairs of `source TAB target` or `source TAB target TAB tag` lines, one at a time.
 
-    The first line that is one or the other says how many columns the file has. A line with another number of them, with
-    an empty one or with bytes that are not UTF-8 is skipped.
+    The first valid line decides the number of columns of the file. A line with another number of columns, with an empty
+    column or with bytes that are not UTF-8 is skipped.
 
     Args:
-        path: of the file.
-        broken: takes the numbers of the lines that were skipped.
+        path: the path of the file.
+        broken: the numbers of skipped lines are appended to it.
 
     Raises:
         DataError: the file cannot be read, is empty, or more than 1 % of its lines are broken.
@@ -99,7 +99,7 @@ def read_corpus(path: Path) -> Corpus:
 
 
 def read_sentences(path: Path) -> Corpus:
-    """Read `source TAB target` lines as `read_corpus` does, or lines of a source each, which have no targets.
+    """Read `source TAB target` lines as `read_corpus` does, or lines with only a source, which have no targets.
 
     Raises:
         DataError: as `read_corpus`.

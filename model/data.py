@@ -11,10 +11,10 @@ from model.batches import Arrays, padded
 
 @dataclass(frozen=True)
 class Batch:
-    """Pairs of like length, padded.
+    """Pairs of similar length, padded.
 
     source: int64 [batch, source]; source_lengths: int64 [batch]; target_in and target_out: int64
-    [batch, target], the target behind the start id and before the end-of-sentence id.
+    [batch, target], the target after the start id and the target before the end-of-sentence id.
     """
 
     source: Tensor
@@ -24,7 +24,7 @@ class Batch:
 
     @classmethod
     def of(cls, arrays: Arrays) -> "Batch":
-        """Make tensors of arrays."""
+        """Make tensors from arrays."""
         return cls(*(torch.from_numpy(array).long() for array in arrays))
 
 

@@ -1,4 +1,4 @@
-"""Greedy decoding in plain PyTorch: the yardstick for every other way to run the model."""
+"""Greedy decoding in plain PyTorch: the reference for all other ways to run the model."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ def greedy(
     max_target_tokens: int,
     start_ids: Sequence[Sequence[int]] | None = None,
 ) -> list[list[int]]:
-    """Decode a batch, one token a step, until every row has ended.
+    """Decode a batch, one token per step, until every row has ended.
 
     Args:
         model: in evaluation mode.
         sources: ids of each source, with the end-of-sentence id, none empty.
-        max_target_tokens: tokens of a row at most, those of `start_ids` and its end-of-sentence id not counted.
-        start_ids: what each row begins with, as many ids for every row; the start id of the model if None.
+        max_target_tokens: the limit of a row's tokens, without `start_ids` and the end-of-sentence id.
+        start_ids: the first ids of each row, the same number for each; None: the start id of the model.
 
     Returns:
         Target ids of each source, without start and end-of-sentence ids.

@@ -1,4 +1,4 @@
-"""Dropout whose random numbers are cheap on a processor."""
+"""Dropout with fast random numbers on a CPU."""
 
 import torch
 from torch import Tensor, nn
@@ -7,11 +7,11 @@ from torch import Tensor, nn
 class Dropout(nn.Module):
     """Sets a share of all elements to zero in training, and scales the others up (Srivastava et al., 2014).
 
-    `nn.Dropout` draws a number for each element, which takes a third of an update on a processor. Here a number of 64
-    bits serves four elements, so that the share is a multiple of 1 / 65,536.
+    `nn.Dropout` draws a number for each element, which takes a third of an update on a CPU. Here one number of 64 bits
+    serves four elements, so the share is a multiple of 1 / 65,536.
 
     Args:
-        share: of the elements, from 0 to below 1.
+        share: the share of elements set to zero, at least 0 and below 1.
     """
 
     def __init__(self, share: float) -> None:

@@ -13,13 +13,13 @@ BATCH_SENTENCES = 256
 
 
 def translate(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str], frame: Frame | None = None) -> list[str]:
-    """Translate texts greedily, those of like length together, in the order given.
+    """Translate texts greedily, texts of similar length together; returns the translations in the given order.
 
     Args:
         model: in evaluation mode.
-        tokenizer: of the model.
-        texts: each a segment.
-        frame: of the languages; None: of a model for one pair that is told nothing.
+        tokenizer: the tokenizer of the model.
+        texts: the texts, each a segment.
+        frame: the marks of the languages; None: a model for one pair without marks.
 
     Raises:
         DataError: a text has more tokens than the model has positions.

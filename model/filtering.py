@@ -1,4 +1,4 @@
-"""Pairs whose sides cannot be translations of each other, told by counting alone."""
+"""Pairs whose sides cannot be translations of each other, found by counting alone."""
 
 import re
 from collections import Counter
@@ -7,18 +7,18 @@ from typing import Final
 from dragoman.clock import TWELVE_HOURS
 
 MOST_LENGTH_RATIO: Final = 2.2
-# Added to both lengths: short texts differ by more.
+# Added to both lengths, since the lengths of short texts differ more.
 _LENGTH_OFFSET: Final = 8
 LEAST_LETTERS: Final = 0.55
-# A shorter text may well be a number or a sign.
+# A shorter text may be a number or a sign.
 _LEAST_CHARACTERS: Final = 12
-# Smaller numbers may be words on the other side.
+# Smaller numbers may be written as words on the other side.
 _LARGEST_WORD: Final = 12
 _NUMBER: Final = re.compile(r"\d+")
 
 
 def fault(source: str, target: str) -> str | None:
-    """Name what is wrong with a pair: "length ratio", "numbers", "letters"; None where nothing is."""
+    """Name the fault of a pair: "length ratio", "numbers", "letters"; None if it has none."""
     shorter, longer = sorted((len(source) + _LENGTH_OFFSET, len(target) + _LENGTH_OFFSET))
     if longer > MOST_LENGTH_RATIO * shorter:
         return "length ratio"
@@ -31,7 +31,7 @@ def fault(source: str, target: str) -> str | None:
 
 
 def _numbers(text: str) -> Counter[str]:
-    """Count the numbers that no words may stand for; separators of thousands and decimals differ by language."""
+    """Count the numbers that are not written as words; separators of thousands and decimals differ by language."""
     return Counter(digits for digits in _NUMBER.findall(text) if len(digits) > 2 or int(digits) > _LARGEST_WORD)
 
 

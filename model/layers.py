@@ -1,4 +1,4 @@
-"""Encoder and decoder layers: attention and feed-forward, each with residual and normalization."""
+"""Encoder and decoder layers: attention and feed-forward, each with a residual connection and normalization."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +13,11 @@ from model.dropout import Dropout
 from model.norms import new_norm
 from model.recurrence import SimpleRecurrence
 
-Cache = tuple[Tensor, ...]  # what a decoder layer keeps of the target: `KeyValue`, or the state of a recurrence
+Cache = tuple[Tensor, ...]  # a decoder layer's cache of the target: `KeyValue`, or the state of a recurrence
 
 
 def relu(states: Tensor) -> Tensor:
-    """Compute max(0, x): on a CPU as a sum, whose compiled gradient takes half of the time of that of `F.relu`."""
+    """Compute max(0, x): on a CPU as a sum, whose compiled gradient takes half the time of that of `F.relu`."""
     return F.relu(states) if states.is_cuda else (states + states.abs()) * 0.5
 
 
@@ -32,9 +32,9 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """Two products with an activation between, position by position.
+    """Two linear layers with an activation between them, position by position.
 
-    Gated, the first product is twice as wide: half of it is activated, and multiplied by the other half.
+    If gated, the first layer is twice as wide: one half is activated, and multiplied by the other half.
     """
 
     def __init__(self, config: TransformerConfig, d_ff: int) -> None:
@@ -56,7 +56,7 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """The normalization around one sublayer, before it or after the sum."""
+    """The normalization of one sublayer, before the sublayer or after the sum."""
 
     def __init__(self, config: TransformerConfig, dropout: float) -> None:
         super().__init__()
@@ -65,11 +65,11 @@ class Residual(nn.Module):
         self.dropout = Dropout(dropout)
 
     def before(self, states: Tensor) -> Tensor:
-        """Prepare what the sublayer reads."""
+        """Compute the sublayer's input."""
         return self.norm(states) if self.pre else states
 
     def after(self, states: Tensor, update: Tensor) -> Tensor:
-        """Add the sublayer's output to its input."""
+        """Add the sublayer's output to the sublayer's input."""
         total = states + self.dropout(update)
         return total if self.pre else self.norm(total)  # type: ignore[no-any-return]
 
@@ -85,12 +85,12 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = Residual(config, dropout)
 
     def forward(self, states: Tensor, lengths: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Transform states, whose shape stays.
+        """Transform states; the shape does not change.
 
         Args:
             states: [batch, source, d_model].
             lengths: [batch].
-            bias: of the scores of self-attention, [1, heads, source, source].
+            bias: the bias of the self-attention scores, [1, heads, source, source].
         """
         update = self.self_attention(self.self_residual.before(states), lengths, bias)
         states = self.self_residual.after(states, update)
@@ -115,13 +115,13 @@ class DecoderLayer(nn.Module):
         self.feed_forward_residual = Residual(config, dropout)
 
     def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Transform states, whose shape stays.
+        """Transform states; the shape does not change.
 
         Args:
             states: [batch, target, d_model].
             source: [batch, source, d_model].
             source_lengths: [batch].
-            bias: of the scores of self-attention, [1, heads, target, target].
+            bias: the bias of the self-attention scores, [1, heads, target, target].
         """
         before = self.self_residual.before(states)
         update = self.recurrence(before) if self.recurs else self.self_attention(before, None, bias)
@@ -139,12 +139,12 @@ class DecoderLayer(nn.Module):
 
         Args:
             states: [batch, 1, d_model].
-            cache: own keys and values, each [batch, heads, capacity, head_dim], written in place; of a recurrence its
-                state alone, float32 [batch, d_model].
+            cache: own keys and values, each [batch, heads, capacity, head_dim], written in place; for a recurrence only
+                its state, float32 [batch, d_model].
             lengths: int32 [batch], positions in the cache before this step.
             memory: the source's keys and values, each [batch, heads, capacity, head_dim].
             memory_lengths: int32 [batch], source positions of each row.
-            bias: of the scores of self-attention, [batch, heads, 1, capacity].
+            bias: the bias of the self-attention scores, [batch, heads, 1, capacity].
 
         Returns:
             [batch, 1, d_model] and the cache.

@@ -1,4 +1,4 @@
-"""What a checkpoint consists of, by the names of its files, and what it says of itself; needs no torch."""
+"""The files of a checkpoint, and its records of languages and family; needs no torch."""
 
 import json
 from pathlib import Path
@@ -23,15 +23,15 @@ PARITY_PAIRS: Final = 500
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Tell whether a folder is meant to be a checkpoint."""
+    """Tell whether a folder has the form of a checkpoint."""
     return (folder / CONFIG).is_file()
 
 
 def languages(checkpoint: Path) -> Languages | None:
-    """Read what a model translates: as imported, or as `dragoman train` recorded it; None where it was not recorded.
+    """Read a model's languages: as imported, or as recorded by `dragoman train`; None if they were not recorded.
 
     Raises:
-        DataError: the record cannot be read, or holds something else.
+        DataError: the record is unreadable or invalid.
     """
     file = checkpoint / LANGUAGES
     try:
@@ -46,10 +46,10 @@ def languages(checkpoint: Path) -> Languages | None:
 
 
 def family(checkpoint: Path) -> str:
-    """Name the family of an imported model, such as "marian", and `FAMILY` of one that was trained here.
+    """Name the family of an imported model, such as "marian"; `FAMILY` for a model trained with this project.
 
     Raises:
-        DataError: the record of the import cannot be read.
+        DataError: the record of the import is unreadable.
     """
     file = checkpoint / IMPORT
     try:
@@ -61,7 +61,7 @@ def family(checkpoint: Path) -> str:
 
 
 def _trained_languages(file: Path) -> tuple[str, str]:
-    """Read the source and the target language of a training, "" where they were not recorded."""
+    """Read the source and the target language of a training; "" if they were not recorded."""
     try:
         options = json.loads(file.read_bytes()).get("options", {})
         codes = [options.get(f"{side}_language", "") for side in ("source", "target")]

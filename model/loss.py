@@ -1,6 +1,6 @@
-"""The loss over the vocabulary, a block of rows at a time: logits of a whole batch would not fit in a cache.
+"""The loss over the vocabulary, one block of rows at a time: the logits of a whole batch would not fit in a cache.
 
-A GPU takes larger blocks: there each operator costs a launch, and memory is what the logits have to fit in.
+A GPU uses larger blocks: there each operator costs a launch, and the logits only have to fit in memory.
 """
 
 from collections.abc import Callable
@@ -17,10 +17,10 @@ _Softmax = Callable[[Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]]
 
 
 class Loss:
-    """What a model is trained by."""
+    """The training loss of a model."""
 
     def __init__(self, model: Transformer, *, smoothing: float, compiled: bool = False) -> None:
-        """Compile what runs often, if asked to; the first call then takes a minute."""
+        """Compile the frequent operations, if requested; the first call then takes a minute."""
         self._model, self._smoothing = model, smoothing
         self._decode = torch.compile(_decode, dynamic=True) if compiled else _decode
         self._softmax = torch.compile(_softmax, dynamic=True) if compiled else _softmax
@@ -42,8 +42,8 @@ def _decode(model: Transformer, source: Tensor, source_lengths: Tensor, target_i
 class _CrossEntropy(Function):
     """Label-smoothed cross entropy (arXiv:1512.00567) of the products of hidden states and the output weight.
 
-    The gradients are computed beside it, as in Liger's fused linear cross entropy (arXiv:2410.10989): a block's logits
-    are made once and, on a CPU, never leave the cache. Under autocast the products are in its type, sums in float32.
+    The gradients are computed at the same time, as in Liger's fused linear cross entropy (arXiv:2410.10989): a block's
+    logits are computed once and, on a CPU, stay in the cache. Under autocast products have its type, sums are float32.
     """
 
     @staticmethod
@@ -53,13 +53,13 @@ class _CrossEntropy(Function):
         """Compute the mean over all rows whose target is not `pad_id`.
 
         Args:
-            context: of autograd.
+            context: the context of autograd.
             hidden: [rows, d_model].
             weight: [vocabulary, d_model].
             target: int64 [rows].
             pad_id: see above.
-            smoothing: share of the target's probability that all pieces get evenly.
-            softmax: `_softmax`, or the same compiled.
+            smoothing: the share of the target's probability that is spread evenly over all pieces.
+            softmax: `_softmax`, or its compiled version.
         """
         device = hidden.device.type
         kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
@@ -72,7 +72,7 @@ class _CrossEntropy(Function):
         for start in range(0, len(rows), size):
             block = slice(start, start + size)
             part, logits_grad = softmax(rows[block] @ output.T, target[block], shares[block], smoothing)
-            # Not in `softmax`: scattered writes would keep the rest of it from being vectorized.
+            # Outside of `softmax`: scattered writes would prevent the vectorization of the rest.
             picked = torch.arange(len(logits_grad), device=target.device), target[block]
             logits_grad[picked] -= ((1 - smoothing) * shares[block]).to(kind)
             loss += part
@@ -83,13 +83,13 @@ class _CrossEntropy(Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Give what `forward` computed, times the gradient of the loss."""
+        """Give the gradients from `forward`, times the gradient of the loss."""
         rows_grad, weight_grad = context.saved_tensors
         return rows_grad * gradients[0], weight_grad * gradients[0], None, None, None, None
 
 
 def _softmax(logits: Tensor, target: Tensor, shares: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Compute the loss of logits [rows, vocabulary], and its gradient by them but for the targets' own share."""
+    """Compute the loss of logits [rows, vocabulary], and its gradient without the targets' own share."""
     values = logits.float()
     total = torch.logsumexp(values, dim=-1, keepdim=True)
     wanted = (1 - smoothing) * values.gather(1, target[:, None]) + smoothing * values.mean(dim=-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""How often each pair comes in an epoch: a weight for its tag, in copies."""
+"""The frequency of each pair in an epoch: a weight for its tag, in copies."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -14,12 +14,12 @@ class Mixture:
     """The pairs of a corpus with the weights of their tags."""
 
     def __init__(self, tags: Sequence[str], tag_of: NDArray[np.uint32], weights: Mapping[str, float]) -> None:
-        """Give each tag the weight of the last pattern that matches it, or 1.
+        """Give each tag the weight of the last matching pattern, or 1.
 
         Args:
-            tags: of the corpus.
+            tags: the tags of the corpus.
             tag_of: uint32 [pairs], the index of each pair's tag.
-            weights: copies in an epoch, by shell pattern.
+            weights: the copies of a pair in an epoch, by shell pattern.
 
         Raises:
             DataError: a pattern matches no tag, or no pair is left.
@@ -36,9 +36,9 @@ class Mixture:
             raise DataError("weight: no pair is left, every tag has the weight 0")
 
     def draw(self, seed: int, epoch: int) -> NDArray[np.int32]:
-        """Draw the pairs of an epoch, in the order in which they come: a pure function of seed and epoch.
+        """Draw the pairs of an epoch, in their order: a pure function of seed and epoch.
 
-        A weight of 2.5 gives each pair two times, and every second one a third time; which, each epoch draws anew.
+        A weight of 2.5 gives each pair two copies, and every second pair a third one, drawn anew in each epoch.
         """
         random = np.random.default_rng([seed, epoch])
         copies = self._copies[self._tag_of]
@@ -48,11 +48,11 @@ class Mixture:
 
     @property
     def expected(self) -> float:
-        """How many pairs an epoch has, on the average."""
+        """The average number of pairs of an epoch."""
         return float(self._copies[self._tag_of].sum(dtype=np.float64))
 
     def report(self) -> list[dict[str, Any]]:
-        """List each pattern with its weight, and how many tags and pairs have it, for JSON; "" is what none matches."""
+        """List each pattern with its weight and its numbers of tags and pairs, for JSON; "" is for unmatched tags."""
         pairs = np.bincount(self._tag_of, minlength=len(self._patterns))
         report = []
         for pattern, weight in [*self._weights.items(), ("", 1.0)]:
@@ -62,5 +62,5 @@ class Mixture:
 
 
 def _last_match(tag: str, weights: Mapping[str, float]) -> str:
-    """Give the last pattern that matches a tag, "" where none does."""
+    """Give the last pattern that matches a tag, "" if none does."""
     return next((pattern for pattern in reversed(list(weights)) if fnmatchcase(tag, pattern)), "")

@@ -1,4 +1,4 @@
-"""Muon with products in the type that the device multiplies fast, matrices of one shape together."""
+"""Muon with products in the device's fast type, and all matrices of one shape together."""
 
 import math
 from collections import defaultdict
@@ -18,13 +18,13 @@ _EPSILON: Final = 1e-7
 class Muon(Optimizer):
     """Orthogonalizes the momentum of each weight matrix (Jordan, 2024), with the step sizes of Liu et al., 2025.
 
-    `torch.optim.Muon` computes the same, always with products in bfloat16 and one matrix after the other. A processor
-    without instructions for bfloat16 takes 20 times as long for them as for those in float32.
+    `torch.optim.Muon` computes the same, but always with bfloat16 products and one matrix after another. A processor
+    without instructions for bfloat16 takes 20 times as long for these as for float32.
 
     Args:
-        parameters: matrices.
-        rate: the learning rate, of the size that AdamW wants.
-        weight_decay: of all of them.
+        parameters: the matrices.
+        rate: the learning rate, of the usual size for AdamW.
+        weight_decay: the weight decay of all matrices.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], *, rate: float, weight_decay: float) -> None:
@@ -47,7 +47,7 @@ class Muon(Optimizer):
                     parameter.add_(update, alpha=-rate)
 
     def _moved(self, parameter: nn.Parameter) -> Tensor:
-        """Add a gradient to its momentum, and give what Nesterov's rule makes of both."""
+        """Add a gradient to its momentum, and return the update by Nesterov's rule."""
         assert parameter.grad is not None
         state = self.state[parameter]
         if not state:
@@ -58,13 +58,13 @@ class Muon(Optimizer):
 
 
 def orthogonalized(matrices: Tensor) -> Tensor:
-    """Bring the singular values of matrices near to 1 by five Newton-Schulz iterations of the fifth order.
+    """Bring the singular values of matrices close to 1 by five Newton-Schulz iterations of the fifth order.
 
     Args:
         matrices: [count, rows, columns].
 
     Returns:
-        The same shape, in the type of the products.
+        The result of the same shape, in the type of the products.
     """
     a, b, c = _COEFFICIENTS
     is_high = matrices.shape[1] > matrices.shape[2]
@@ -78,7 +78,7 @@ def orthogonalized(matrices: Tensor) -> Tensor:
 
 
 def _product_type(device: torch.device) -> torch.dtype:
-    """Choose bfloat16 where the device has instructions for it."""
+    """Choose bfloat16 if the device has instructions for it, else float32."""
     if device.type == "cuda":
         return torch.bfloat16
     has = torch.cpu.get_capabilities()

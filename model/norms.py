@@ -1,4 +1,4 @@
-"""What brings the states of a position to a common size: with mean and bias, or by their root mean square alone."""
+"""Normalization of the states of a position: by mean and variance with a bias, or by the root mean square alone."""
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,7 @@ class RMSNorm(nn.Module):
 
 
 def new_norm(config: TransformerConfig) -> nn.LayerNorm | RMSNorm:
-    """Make a norm of the configured kind, as wide as the model."""
+    """Make a norm of the configured kind and the model's width."""
     if config.norm_kind == "rms":
         return RMSNorm(config.d_model, config.norm_epsilon)
     return nn.LayerNorm(config.d_model, eps=config.norm_epsilon)

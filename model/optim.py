@@ -12,7 +12,7 @@ from model.muon import Muon
 class Schedule:
     """Linear warm-up, constant, linear decay to zero over the last part (arXiv:2405.18392).
 
-    Being a function of the step and the total alone, training can be resumed with another total.
+    Since the rate depends only on the step and the total, training can be resumed with another total.
     """
 
     peak: float
@@ -28,10 +28,10 @@ class Schedule:
 
 
 class Optimizers:
-    """Muon for the matrices of the layers, AdamW for everything else, as one.
+    """Muon for the matrices of the layers, and AdamW for all other weights, as one optimizer.
 
-    Muon (Jordan, 2024) orthogonalizes the momentum of each weight matrix; embeddings, biases and
-    norms are not its business. Both take the same schedule, AdamW's in proportion.
+    Muon (Jordan, 2024) orthogonalizes the momentum of each weight matrix; it is not used for embeddings, biases and
+    norms. Both follow the same schedule, AdamW with a proportional rate.
     """
 
     def __init__(self, model: nn.Module, *, rate: float, adam_rate: float, weight_decay: float) -> None:
@@ -50,7 +50,7 @@ class Optimizers:
         self._adam_share = adam_rate / rate
 
     def step(self, rate: float) -> None:
-        """Apply the gradients at a learning rate and clear them."""
+        """Apply the gradients at a learning rate, and clear them."""
         optimizers: tuple[tuple[torch.optim.Optimizer, float], ...] = (
             (self._muon, 1.0),
             (self._adam, self._adam_share),
@@ -62,7 +62,7 @@ class Optimizers:
             optimizer.zero_grad(set_to_none=True)
 
     def state(self) -> dict[str, torch.Tensor]:
-        """List every state tensor under `weight/slot`, fit for safetensors."""
+        """List every state tensor as `weight/slot`, ready for safetensors."""
         return {
             f"{name}/{slot}": value
             for optimizer, named in ((self._muon, self._matrices), (self._adam, self._others))
@@ -71,7 +71,7 @@ class Optimizers:
         }
 
     def load_state(self, tensors: dict[str, torch.Tensor]) -> None:
-        """Take back what `state` gave."""
+        """Restore the result of `state`."""
         for optimizer, named in ((self._muon, self._matrices), (self._adam, self._others)):
             for name, parameter in named:
                 optimizer.state[parameter] = {

@@ -1,4 +1,4 @@
-"""How to train, as data."""
+"""Training options, as data."""
 
 from typing import Annotated, Literal, get_args
 
@@ -58,10 +58,10 @@ class TrainingOptions(BaseModel):
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where to train")
 
     def transformer(self, vocabulary_sizes: tuple[int, int]) -> TransformerConfig:
-        """Describe the architecture that these options ask for.
+        """Make the configuration for these options.
 
         Raises:
-            pydantic.ValidationError: they contradict each other.
+            pydantic.ValidationError: the options contradict each other.
         """
         return TransformerConfig(
             source_vocabulary_size=vocabulary_sizes[0],

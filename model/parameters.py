@@ -1,4 +1,4 @@
-"""Names and shapes of a model's weights, by its configuration alone; needs no torch."""
+"""Names and shapes of a model's weights, from its configuration alone; needs no torch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,11 +9,11 @@ from model.config import TransformerConfig
 
 Shape = tuple[int, ...]
 
-_FAULTS: Final = 20  # of weights that do not fit, as many are named
+_FAULTS: Final = 20  # maximum number of listed mismatches
 
 
 def parameter_shapes(config: TransformerConfig) -> dict[str, Shape]:
-    """Tell the shape of every weight of `model.transformer.Transformer`, by name; a tied one has its first name."""
+    """Give the shape of every weight of `model.transformer.Transformer`, by name; a tied weight has its first name."""
     return dict(_parameters(config))
 
 
@@ -21,7 +21,7 @@ def compare_shapes(config: TransformerConfig, shapes: Mapping[str, Sequence[int]
     """Compare the names and shapes of weights with those of a configuration.
 
     Raises:
-        BundleError: they do not fit; the first are listed.
+        BundleError: names or shapes do not match; the message lists the first ones.
     """
     wanted = parameter_shapes(config)
     faults = [f"missing {name}" for name in wanted.keys() - shapes.keys()]
@@ -86,7 +86,7 @@ def _self_attention(config: TransformerConfig, path: str, heads: int) -> Iterato
 
 
 def _layer(config: TransformerConfig, path: str, d_ff: int) -> Iterator[tuple[str, Shape]]:
-    """List what a layer of the encoder and one of the decoder have in common."""
+    """List the weights that encoder and decoder layers share."""
     d_model = config.d_model
     yield from _norm(config, f"{path}.self_residual.norm")
     yield from _linear(config, f"{path}.feed_forward.expand", 2 * d_ff if config.gated else d_ff, d_model)

@@ -1,4 +1,4 @@
-"""The learning curve as a picture."""
+"""A picture of the learning curve."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ def plot_learning_curve(progress: Progress, file: Path) -> None:
     """Write the figure of `learning_curve` as PNG."""
     mpl.use("Agg")
     figure = learning_curve(progress)
-    partial = file.with_suffix(".partial")  # whoever looks at the picture while the run goes on sees a whole one
+    partial = file.with_suffix(".partial")  # viewers during the run never see an incomplete picture
     figure.savefig(partial, dpi=120, format="png")
     partial.replace(file)
     plt.close(figure)

@@ -14,7 +14,7 @@ def sinusoids(positions: int, d_model: int, kind: str) -> Tensor:
 
 
 class Positions(nn.Module):
-    """A row a position, shifted by the configured offset."""
+    """A table with one row per position, shifted by the configured offset."""
 
     table: Tensor
 

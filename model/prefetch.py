@@ -1,4 +1,4 @@
-"""Batches that other processes make ahead of the training, in an order that no timing changes."""
+"""Batches that other processes make ahead of the training; their order does not depend on timing."""
 
 import os
 import signal
@@ -15,11 +15,11 @@ from dragoman.errors import DataError
 from model.batches import SpecialIds
 from model.stream import Pool, Stream, StreamOptions
 
-_NICE: Final = 5  # the training comes first
+_NICE: Final = 5  # the training has a higher priority
 
 
 class StreamPlan(NamedTuple):
-    """What a `Stream` is made of, to be sent to other processes."""
+    """The arguments of a `Stream`, to send to other processes."""
 
     corpus: Path
     tokenizer: Path
@@ -28,7 +28,7 @@ class StreamPlan(NamedTuple):
 
 
 class Prefetched(NamedTuple):
-    """A pool and where it belongs."""
+    """A pool, with its epoch and number."""
 
     epoch: int
     number: int
@@ -37,27 +37,27 @@ class Prefetched(NamedTuple):
 
 @contextmanager
 def prefetch(plan: StreamPlan, epoch: int, first: int, processes: int = 1) -> Iterator[Iterator[Prefetched]]:
-    """Start the processes, which make the pools in turn, and end them with the block.
+    """Start processes that make the pools in turn, and end the processes with the block.
 
-    Each makes its next pool while the batches of one are used, and then waits until that is asked for.
+    Each process makes its next pool while the batches of its last one are used, then waits until the pool is requested.
 
     Args:
-        plan: of the batches.
-        epoch: to begin with.
-        first: pool of that epoch to begin with.
-        processes: that make batches.
+        plan: the arguments of the stream.
+        epoch: the first epoch.
+        first: the first pool of that epoch.
+        processes: the number of processes.
 
     Yields:
-        The pools without end, epoch after epoch; raises DataError where a process ends by itself.
+        The pools without end, epoch after epoch; raises DataError if a process ends by itself.
     """
-    context = get_context("spawn")  # the threads of torch do not survive a fork
+    context = get_context("spawn")  # torch's threads do not survive a fork
     pipes = [context.Pipe(duplex=False) for _ in range(processes)]
     started = [
         context.Process(target=_send, args=(sender, plan, epoch, first, (turn, processes)), daemon=True)
         for turn, (_, sender) in enumerate(pipes)
     ]
-    resource_tracker.ensure_running()  # else the start of a process begins with this, which unblocks signals
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is not for the processes, which inherit
+    resource_tracker.ensure_running()  # else the first process start would do it, and unblock signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is not for these processes
     try:
         for process in started:
             process.start()
@@ -88,7 +88,7 @@ def pools(plan: StreamPlan, epoch: int, first: int, turn: tuple[int, int] = (0, 
     """Make the pools without end in this process; for the first arguments see `prefetch`.
 
     Args:
-        turn: which of the first n, and n, of which every n-th pool is made.
+        turn: (i, n): of every n pools, make pool i.
     """
     stream, (place, processes) = Stream(*plan), turn
     for each in count(epoch):
@@ -100,8 +100,8 @@ def pools(plan: StreamPlan, epoch: int, first: int, turn: tuple[int, int] = (0, 
 
 
 def _send(sender: Connection, plan: StreamPlan, epoch: int, first: int, turn: tuple[int, int]) -> None:
-    """Send the pools of a turn until nobody takes them."""
+    """Send the pools of a turn until the receiver is closed."""
     os.nice(_NICE)
-    with suppress(BrokenPipeError):  # the training has ended, however it did
+    with suppress(BrokenPipeError):  # the training has ended in any way
         for pool in pools(plan, epoch, first, turn):
             sender.send(pool)

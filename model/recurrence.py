@@ -1,4 +1,4 @@
-"""The recurrence that may stand in the decoder in place of self-attention: its state does not grow with the target."""
+"""The recurrence that can replace self-attention in the decoder: its state does not grow with the target."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from model.config import TransformerConfig
 
-_ELEMENTS_OF_A_THREAD: Final = 32767  # PyTorch shares larger tensors among threads
+_ELEMENTS_OF_A_THREAD: Final = 32767  # PyTorch divides larger tensors among threads
 
 
 class SimpleRecurrence(nn.Module):
@@ -19,20 +19,20 @@ class SimpleRecurrence(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        # First what the forget gate is made of, then what it lets in.
+        # The first half computes the forget gate, the second half the input.
         self.gate_input = nn.Linear(config.d_model, 2 * config.d_model, bias=config.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        """Run over whole sequences, from a state of zeros: [batch, length, d_model], whose shape stays."""
+        """Run over whole sequences, from a zero state: [batch, length, d_model]; the shape does not change."""
         keep, admitted = self._gates(states)
         return scan(keep, admitted).relu().to(states.dtype)  # type: ignore[no-any-return]
 
     def step(self, states: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Go on by one position per row.
+        """Advance by one position per row.
 
         Args:
             states: [batch, 1, d_model].
-            state: float32 [batch, d_model], c of the position before; zeros at first.
+            state: float32 [batch, d_model], c of the previous position; zeros at first.
 
         Returns:
             The output [batch, 1, d_model], and the new state.
@@ -42,7 +42,7 @@ class SimpleRecurrence(nn.Module):
         return state.relu().to(states.dtype)[:, None], state
 
     def _gates(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute f and (1 - f) * (x W) in float32, in which states add up over many positions."""
+        """Compute f and (1 - f) * (x W) in float32, since states are summed over many positions."""
         gate, linear = self.gate_input(states).float().chunk(2, dim=-1)
         keep = gate.sigmoid()
         return keep, (1 - keep) * linear
@@ -50,10 +50,10 @@ class SimpleRecurrence(nn.Module):
 
 @torch.library.custom_op("dragoman::scan", mutates_args=())
 def scan(keep: Tensor, admitted: Tensor) -> Tensor:
-    """Compute every c_t = keep_t * c_(t-1) + admitted_t, from zeros: [batch, length, d_model] each.
+    """Compute all c_t = keep_t * c_(t-1) + admitted_t, from zeros: [batch, length, d_model] each.
 
-    One position after the other, of so few rows that one thread computes them: threads that share each position wait
-    for one another. An operator is one node of a compiled graph; a loop would be compiled again for each length.
+    The positions are computed one after another, with so few rows that one thread computes them: several threads would
+    wait for each other. An operator is one node of a compiled graph; a loop would be compiled for each length.
     """
     states = torch.empty(admitted.shape, dtype=admitted.dtype, device=admitted.device)
     rows = max(1, _ELEMENTS_OF_A_THREAD // admitted.shape[2])
@@ -74,7 +74,7 @@ def _save(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
 
 
 def _gradients(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute g_t = gradient_t + keep_(t+1) * g_(t+1), the same scan from the end; those of keep are g_t * c_(t-1)."""
+    """Compute g_t = gradient_t + keep_(t+1) * g_(t+1), the same scan from the end; that of keep is g_t * c_(t-1)."""
     keep, states = context.saved_tensors
     later = F.pad(keep[:, 1:], (0, 0, 0, 1))
     admitted = scan(later.flip(1), gradient.flip(1)).flip(1)

@@ -1,4 +1,4 @@
-"""Relative positions as in T5 (arXiv:1910.10683): what attention adds to a score by the distance of two positions."""
+"""Relative positions as in T5 (arXiv:1910.10683): a bias of attention scores by the distance of two positions."""
 
 from collections.abc import Sequence
 
@@ -14,25 +14,25 @@ Biases = Sequence[Tensor | None]  # of the scores of self-attention, layer by la
 
 
 class NoBias:
-    """Of models whose attention takes no notice of distances."""
+    """The bias of models whose attention does not depend on distances."""
 
     def __init__(self, layers: int) -> None:
         self.layers = layers
 
     def of_sequences(self, _: Tensor) -> Biases:
-        """Add nothing in any layer."""
+        """Give no bias for any layer."""
         return [None] * self.layers
 
     def of_step(self, _: Tensor, __: Sequence[tuple[Tensor, ...]]) -> Biases:
-        """Add nothing in any layer."""
+        """Give no bias for any layer."""
         return [None] * self.layers
 
 
 class DistanceBias(nn.Module):
-    """Tables of a bias by head and bucket: one for all layers of a side, or one for each.
+    """Tables of biases by head and bucket: one table for all layers of a side, or one for each layer.
 
     Attributes:
-        table: [tables * buckets, heads], one table below the other.
+        table: [tables * buckets, heads], the tables one below another.
     """
 
     bucket_of: Tensor
@@ -41,14 +41,14 @@ class DistanceBias(nn.Module):
         """Make random tables.
 
         Args:
-            config: whose buckets.
-            heads: of each layer.
-            layers: how many.
-            causal: whether positions attend to themselves and to earlier ones alone.
+            config: the configuration with the buckets.
+            heads: the number of heads of each layer.
+            layers: the number of layers.
+            causal: whether positions attend only to themselves and earlier ones.
         """
         super().__init__()
         self.layers = layers
-        self.last = config.relative_max_distance  # all beyond it are in its bucket
+        self.last = config.relative_max_distance  # larger distances share its bucket
         self.tables = 1 if config.relative_shared else layers
         count = config.relative_buckets
         self.table = nn.Parameter(torch.randn(self.tables * count, heads) * config.d_model**-0.5)
@@ -57,19 +57,19 @@ class DistanceBias(nn.Module):
         self.register_buffer("bucket_of", bucket_of, persistent=False)
 
     def of_sequences(self, ids: Tensor) -> Biases:
-        """Look up the bias among the positions of ids [batch, length]: of each layer [1, heads, length, length]."""
+        """Look up the bias between the positions of ids [batch, length]: for each layer [1, heads, length, length]."""
         size = ids.shape[1]
         return self._bias(torch.arange(size, device=ids.device)[None], size)
 
     def of_step(self, lengths: Tensor, caches: Sequence[tuple[Tensor, ...]]) -> Biases:
-        """Look up the bias of one query a row.
+        """Look up the bias of one query per row.
 
         Args:
             lengths: int [batch], the position of each query.
-            caches: a layer's keys and values, [batch, heads, capacity, head_dim].
+            caches: each layer's keys and values, [batch, heads, capacity, head_dim].
 
         Returns:
-            Of each layer [batch, heads, 1, capacity]; behind the query, any number.
+            For each layer [batch, heads, 1, capacity]; after the query, any values.
         """
         return self._bias(lengths[:, None], caches[0][0].shape[2])
 
@@ -83,7 +83,7 @@ class DistanceBias(nn.Module):
 
 
 def new_bias(config: TransformerConfig, heads: int, layers: int, *, causal: bool) -> DistanceBias | NoBias:
-    """Make the bias of one side's self-attention as configured, see `DistanceBias`."""
+    """Make the bias of one side's self-attention for a configuration, see `DistanceBias`."""
     if config.positions == "relative":
         return DistanceBias(config, heads, layers, causal=causal)
     return NoBias(layers)

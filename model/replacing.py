@@ -1,4 +1,4 @@
-"""A folder that appears whole or not at all, in the place of an older one."""
+"""A folder that appears complete or not at all, in place of an older one."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class replacing:  # noqa: N801 - reads as a verb in a with statement
-    """A folder beside the target that takes the target's name once the block ends well."""
+    """A folder beside the target; it takes the target's name when the block ends without an error."""
 
     def __init__(self, target: Path) -> None:
         self._target = target

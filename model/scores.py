@@ -19,7 +19,7 @@ class Scores:
     sentences: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the figures for JSON."""
+        """Give the scores for JSON."""
         return asdict(self)
 
 

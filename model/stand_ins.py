@@ -1,4 +1,4 @@
-"""Names that stand in for protected text: training teaches a model to copy them, the export tries them first."""
+"""Names that stand in for protected text: training teaches a model to copy them, and the export tries them first."""
 
 from typing import Final
 
@@ -20,4 +20,4 @@ STAND_INS: Final = (
     "Chicago",
     "Texas",
 )
-MOST: Final = 8  # of a model
+MOST: Final = 8  # per model

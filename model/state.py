@@ -1,4 +1,4 @@
-"""The state of a training run on disk: what a resumed run needs to go on as if nothing had happened."""
+"""The state of a training run on disk: a resumed run continues as if it had not been interrupted."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ from model.transformer import Transformer
 
 RNG = "rng"
 CUDA_RNG = "cuda_rng"
-# What a resumed run may do differently: how long, how often, where. All else must stay.
+# Options that a resumed run may change: duration, frequencies, device. All others must stay the same.
 FREE_OPTIONS = {
     *("steps", "decay_steps", "save_steps", "evaluate_steps", "average", "patience"),
     *("bf16", "compile", "device"),
@@ -29,9 +29,9 @@ FREE_OPTIONS = {
 
 @dataclass
 class Progress:
-    """Where a run stands. `curve` and `dev_losses` hold step and loss, `evaluations` step and dev BLEU.
+    """The progress of a run. `curve` and `dev_losses` hold step and loss, `evaluations` step and dev BLEU.
 
-    `batch` batches of the pool `pool` of the epoch are used; `too_long` counts the pairs that were left out so far.
+    `batch` batches of the pool `pool` of the epoch have been used; `too_long` counts the pairs left out so far.
     """
 
     step: int = 0
@@ -65,14 +65,14 @@ class RunFolder:
         *,
         snapshot: bool = True,
     ) -> None:
-        """Write everything beside the old state, then swap: a kill at any moment leaves one of the two.
+        """Write the new state beside the old one, then swap: a kill at any moment leaves one of the two.
 
         Args:
-            model: whose weights are written.
-            optimizers: whose state is written.
-            progress: where the run stands.
-            options: of the run.
-            snapshot: whether the weights are among those to average.
+            model: the model to save.
+            optimizers: the optimizers to save.
+            progress: the progress of the run.
+            options: the options of the run.
+            snapshot: whether the weights are also saved for averaging.
         """
         with replacing(self._state) as partial:
             save_file(_contiguous(weights(model)), partial / "model.safetensors")
@@ -82,7 +82,7 @@ class RunFolder:
             (partial / "options.json").write_text(json.dumps(options))
             if snapshot:
                 self._snapshot(partial / "model.safetensors", progress.step)
-        # Only now: until the swap, the old state still needs the oldest.
+        # Only now: until the swap, the old state still needs the oldest snapshot.
         for old in sorted(self._snapshots.glob("*.safetensors"))[: -self._keep]:
             old.unlink()
 
@@ -92,23 +92,23 @@ class RunFolder:
         (self._snapshots / f"{step:08d}.partial").rename(self._snapshots / f"{step:08d}.safetensors")
 
     def snapshots(self, up_to_step: int) -> list[dict[str, Tensor]]:
-        """Read the weights of the newest snapshots, none from after a step."""
+        """Read the weights of the newest snapshots, up to a step."""
         files = sorted(self._snapshots.glob("*.safetensors"))
         return [load_file(file) for file in files if int(file.stem) <= up_to_step][-self._keep :]
 
     def exists(self) -> bool:
-        """Tell whether there is a state to go on from."""
-        # A kill between the two renames of `replacing` leaves the whole old state under this name.
+        """Tell whether there is a state to resume from."""
+        # A kill between the two renames of `replacing` leaves the complete old state under this name.
         old = self._state.with_name("state.old")
         if not self._state.exists() and old.exists():
             old.rename(self._state)
         return self._state.exists()
 
     def load(self, model: Transformer, optimizers: Optimizers, options: dict[str, Any]) -> Progress:
-        """Take back the newest state, the generators of random numbers included.
+        """Restore the newest state, including the random number generators.
 
         Raises:
-            DataError: there is none, or it is of a run with other options.
+            DataError: there is no state, or it is of a run with other options.
         """
         if not self.exists():
             raise DataError(f"{self._state}: no state to resume from")
@@ -123,8 +123,8 @@ class RunFolder:
         return Progress(**json.loads((self._state / "progress.json").read_text()))
 
     def _check(self, options: dict[str, Any]) -> None:
-        """Raise a DataError that names every option that must be as it was and is not."""
-        # An option that is newer than the run has its default.
+        """Raise a DataError that names every changed option that may not change."""
+        # An option that is newer than the run counts with its default.
         before = {name: option.default for name, option in TrainingOptions.model_fields.items()}
         before |= json.loads((self._state / "options.json").read_text())
         changed = [
@@ -137,7 +137,7 @@ class RunFolder:
 
 
 def _in_order(value: Any) -> Any:
-    """Give what is equal only if the order is."""
+    """Make mappings comparable with their order."""
     return list(value.items()) if isinstance(value, dict) else value
 
 

@@ -1,4 +1,4 @@
-"""A corpus on disk, read pair by pair: memory holds where each begins, a few bytes a pair, whatever their length."""
+"""A corpus on disk, read pair by pair: memory holds only the start of each pair, a few bytes per pair."""
 
 import json
 import os
@@ -25,7 +25,7 @@ _RECORD: Final = "corpus.json"
 
 
 class Store:
-    """A folder with the pairs of some files as plain text, and what is known of them.
+    """A folder with the pairs of some files as plain text, and records about them.
 
     Attributes:
         record: `files`, each with its name, hash and counts, and `tags`.
@@ -50,15 +50,15 @@ class Store:
 
 
 def store(files: Sequence[Path], folder: Path, *, filters: bool) -> Store:
-    """Write the pairs of some files into a folder, or take what is there already.
+    """Write the pairs of some files into a folder, or use the existing folder.
 
     Args:
-        files: of pairs, as `read_rows` reads them.
-        folder: appears whole or not at all.
+        files: files of pairs, as `read_rows` reads them.
+        folder: the folder; it appears complete or not at all.
         filters: whether pairs with a fault are left out.
 
     Raises:
-        DataError: a file cannot be used, no pair is left, or the folder is that of other files.
+        DataError: a file is unusable, no pair is left, or the folder belongs to other files.
     """
     if not folder.exists():
         with replacing(folder) as partial:

@@ -1,4 +1,4 @@
-"""The batches of a training run, a pure function of corpus, options and place: nothing is kept from one to the next."""
+"""The batches of a training run: a pure function of corpus, options and position, without state between batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ _TOKENS_OF_A_PAIR: Final = 16
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What batches are made by.
+    """The options that determine the batches.
 
     Attributes:
-        seed: of order, copies, augmentation and segmentations.
-        weights: copies of a pair in an epoch, by shell pattern of its tag.
-        augment: share of the pairs that each kind of augmentation changes.
-        candidates: segmentations to draw the one of a source from.
+        seed: the seed of order, copies, augmentation and segmentations.
+        weights: the copies of a pair in an epoch, by shell pattern of its tag.
+        augment: the share of the pairs that each kind of augmentation changes.
+        candidates: the number of segmentations from which that of a source is drawn.
         max_tokens: a pair with a longer side is left out.
-        batch_tokens: padded tokens of a batch, per side.
+        batch_tokens: the limit of padded tokens of a batch, per side.
     """
 
     seed: int
@@ -45,7 +45,7 @@ class StreamOptions:
 
 
 class Pool(NamedTuple):
-    """Batches that are made together, in the order in which they come, and the number of pairs that were too long."""
+    """Batches that are made together, in their order, and the number of pairs that were too long."""
 
     batches: list[Arrays]
     too_long: int
@@ -55,10 +55,10 @@ class Pairs:
     """The pairs of each epoch: drawn by weight, shuffled, augmented."""
 
     def __init__(self, store: Store, options: StreamOptions) -> None:
-        """Take a corpus.
+        """Open a corpus.
 
         Raises:
-            DataError: the weights do not fit it.
+            DataError: the weights do not match the corpus.
         """
         self.mixture = Mixture(store.record["tags"], store.tag_of, options.weights)
         self._store = store
@@ -71,7 +71,7 @@ class Pairs:
         return len(self._order(epoch))
 
     def pair(self, epoch: int, place: int) -> tuple[Pair, Random]:
-        """Give the pair at a place of an epoch, and the generator of all else that is drawn for it."""
+        """Give the pair at a place of an epoch, and the generator for its further random numbers."""
         order = self._order(epoch)
         random = Random(f"{self._seed} {epoch} {place}")
 
@@ -81,13 +81,13 @@ class Pairs:
         return self._augmenter.augment(self._store.pair(int(order[place])), random, other), random
 
     def sample(self, most: int) -> Corpus:
-        """Give pairs of the first epoch, in the order of the corpus."""
+        """Give up to `most` pairs of the first epoch, in the order of the corpus."""
         rows = self._order(0)[:most]
         pairs = [self.pair(0, int(place))[0] for place in np.argsort(rows, kind="stable")]
         return Corpus([source for source, _ in pairs], [target for _, target in pairs], [])
 
     def _order(self, epoch: int) -> NDArray[np.int32]:
-        """Give the rows of an epoch; those of the last one asked for are kept."""
+        """Give the rows of an epoch; the rows of the last requested epoch are cached."""
         if self._drawn is None or self._drawn[0] != epoch:
             self._drawn = epoch, self.mixture.draw(self._seed, epoch)
         return self._drawn[1]
@@ -100,13 +100,13 @@ class Stream:
         """Open a corpus and a tokenizer.
 
         Args:
-            folder: of the corpus, see `Store`.
-            tokenizer: folder of the model's.
+            folder: the folder of the corpus, see `Store`.
+            tokenizer: the folder of the model's tokenizer.
             ids: special ids of the model.
-            options: what batches are made by.
+            options: the options that determine the batches.
 
         Raises:
-            DataError: the weights do not fit the corpus.
+            DataError: the weights do not match the corpus.
             BundleError: there is no tokenizer.
         """
         self._pairs = Pairs(Store(folder), options)
@@ -129,7 +129,7 @@ class Stream:
         return Pool([collate(batches[i], self._ids) for i in order], len(places) - len(pairs))
 
     def _tokenized(self, epoch: int, place: int) -> Tokenized | None:
-        """Encode the pair at a place; None if it is too long."""
+        """Encode the pair at a place of an epoch; None if it is too long."""
         (source, target), random = self._pairs.pair(epoch, place)
         most = self._options.max_tokens
         target_ids, source_ids = self._tokenizer.encode_target(target), self._tokenizer.encode(source)
@@ -137,7 +137,7 @@ class Stream:
             return None
         if self._options.candidates > 1:
             found = self._tokenizer.candidates(source, self._options.candidates)
-            # The best segmentation half of the time, the second a quarter, and so on.
+            # The best segmentation with probability 1/2, the second with 1/4, and so on.
             short = [ids for ids in found if len(ids) < most]
             source_ids = short[int(-log2(1 - random.random())) % len(short)]
         return Tokenized(source_ids, target_ids)

@@ -12,20 +12,20 @@ from dragoman.errors import DataError
 from dragoman.tokenizer import JOINT, SOURCE, TARGET
 from model.corpus import Corpus
 
-# What SentencePiece says in its own words: how many pieces it needs, or that no sentence has a text.
+# Parts of SentencePiece's messages: the number of pieces it needs, or that no sentence has text.
 _TOO_FEW: Final = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)")
 _NO_TEXT: Final = ("sentences_.empty()", "all_chars_count")
-_LONGEST_BYTES: Final = 4192  # a longer sentence is left out
+_LONGEST_BYTES: Final = 4192  # longer sentences are left out
 
 
 def train_tokenizer(corpus: Corpus, folder: Path, *, vocabulary_size: int, joint: bool) -> tuple[int, ...]:
-    """Write `tokenizer.model`, or `source.model` and `target.model`, of unigram pieces with byte fallback.
+    """Write `tokenizer.model`, or `source.model` and `target.model`, with unigram pieces and byte fallback.
 
-    Ids: 0 padding, 1 start, 2 end of sentence, 3 unknown. Bytes stand in for characters that the corpus does
-    not show, so every text can be encoded, and decoded again.
+    Ids: 0 padding, 1 start, 2 end of sentence, 3 unknown. Bytes represent characters that the corpus does not
+    contain, so every text can be encoded, and decoded again.
 
     Returns:
-        How many pieces each of them has; fewer than `vocabulary_size` where the corpus does not give as many.
+        The number of pieces of each model; less than `vocabulary_size` if the corpus does not contain enough.
 
     Raises:
         DataError: the vocabulary has no room for the characters of the corpus, or the corpus has no text.
@@ -63,7 +63,7 @@ def _train(sentences: Sequence[str], vocabulary_size: int) -> bytes:
 
 
 def _why(message: str) -> str:
-    """Say in our words what SentencePiece says in those of its source."""
+    """Translate a message of SentencePiece into our terms."""
     if needed := _TOO_FEW.search(message):
         return f"the characters of the corpus alone need {needed[1]}; give --vocabulary-size {needed[1]} or more"
     if any(words in message for words in _NO_TEXT):

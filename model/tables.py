@@ -1,4 +1,4 @@
-"""Tables that a Transformer has by formula: of positions, and of distances. NumPy, for those who have no torch."""
+"""Computed tables of a Transformer, of positions and of distances, in NumPy, for code without torch."""
 
 import math
 from typing import Any
@@ -11,11 +11,11 @@ def sinusoids(positions: int, d_model: int, kind: str) -> NDArray[np.float32]:
     """Compute the sines and cosines of section 3.5 of arXiv:1706.03762.
 
     Args:
-        positions: rows of the table.
-        d_model: width of a row, even.
-        kind: "sinusoidal", sines and cosines in turn (the paper); "sinusoidal_halves", all sines then all cosines, with
-            the wavelengths of tensor2tensor (also Marian, fairseq, M2M100); "sinusoidal_paper_halves", the same with
-            the wavelengths of the paper (Hugging Face's MarianMTModel).
+        positions: the number of rows of the table.
+        d_model: the width of a row, even.
+        kind: "sinusoidal", alternating sines and cosines (the paper); "sinusoidal_halves", all sines, then all cosines,
+            with the wavelengths of tensor2tensor (also Marian, fairseq, M2M100); "sinusoidal_paper_halves", the same
+            with the wavelengths of the paper (Hugging Face's MarianMTModel).
 
     Returns:
         float32 [positions, d_model].
@@ -32,13 +32,13 @@ def sinusoids(positions: int, d_model: int, kind: str) -> NDArray[np.float32]:
 
 
 def buckets(distances: NDArray[Any], count: int, max_distance: int, *, causal: bool) -> NDArray[np.int64]:
-    """Put distances into buckets, as T5 (arXiv:1910.10683): one for each small distance, wider ones up to the last.
+    """Map distances to buckets, as in T5 (arXiv:1910.10683): one for each small distance, wider ones above.
 
     Args:
-        distances: int64, position of the key less position of the query.
-        count: of buckets, at least 4.
-        max_distance: from which on all distances share the last bucket.
-        causal: whether all keys lie before their query; else half of the buckets are for those behind it.
+        distances: int64, position of the key minus position of the query.
+        count: the number of buckets, at least 4.
+        max_distance: from this distance on, all share the last bucket.
+        causal: whether all keys precede their query; if not, half of the buckets are for keys after it.
 
     Returns:
         int64 of the same shape, in [0, count).
@@ -49,7 +49,7 @@ def buckets(distances: NDArray[Any], count: int, max_distance: int, *, causal: b
         behind = (distances > 0) * count
     far = -np.minimum(distances, 0) if causal else np.abs(distances)
     exact = count // 2
-    # In fp32 and in this order, as T5 itself: some distances lie on the border of two buckets.
+    # In fp32 and in this order, as in T5: some distances lie on the border of two buckets.
     octaves = np.log(np.maximum(far, 1).astype(np.float32) / np.float32(exact)) / np.float32(
         math.log(max_distance / exact)
     )

@@ -1,4 +1,4 @@
-"""The training loop: batches in, a checkpoint out; killed at any moment, it can go on."""
+"""The training loop: from batches to a checkpoint; after a kill at any moment, it can be resumed."""
 
 import os
 import platform
@@ -36,14 +36,14 @@ from model.transformer import Transformer
 
 Report = Callable[[str], None]
 
-# More would make the training of a tokenizer longer, not better.
+# More pairs would only slow down the training of a tokenizer.
 MOST_TOKENIZER_PAIRS = 250_000
 
 
 class Trainer:
     """One training run in a folder: `checkpoint/` (the best so far), `corpus/`, `tokenizer/`, `state/`, `snapshots/`.
 
-    The batches are made by other processes, see `prefetch`.
+    Other processes make the batches, see `prefetch`.
     """
 
     def __init__(
@@ -60,27 +60,27 @@ class Trainer:
         """Read the corpora, train or load the tokenizer, build or load the model.
 
         Args:
-            train_files: source<TAB>target lines, perhaps with <TAB>tag.
-            dev_file: as one of `train_files`; chooses the weights that are kept.
-            out: folder of the run.
-            options: how to train.
-            resume: go on with the run in `out`.
-            init: checkpoint whose tokenizer and weights a new run starts from.
-            report: told what takes long, before it begins.
+            train_files: source<TAB>target lines, optionally with <TAB>tag.
+            dev_file: in the format of `train_files`; its scores choose the weights to keep.
+            out: the folder of the run.
+            options: the training options.
+            resume: whether to continue the run in `out`.
+            init: a checkpoint with the tokenizer and weights to start a new run from.
+            report: gets a message before each slow step.
 
         Raises:
-            DataError: the device is not there, a corpus cannot be used, `out` does not fit `resume`, or `init` does
-                not fit `options`.
+            DataError: the device does not exist, a corpus is unusable, `out` does not match `resume`, or `init` does
+                not match `options`.
             BundleError: `init` is no checkpoint.
         """
         if not resume and _has_begun(out):
             raise DataError(f"{out} is not empty; --resume goes on with the run in it")
         if resume and not (out / "tokenizer").exists():
             raise DataError(f"{out}: nothing to resume")
-        options.transformer((options.vocabulary_size,) * 2)  # contradictions show before anything is written
+        options.transformer((options.vocabulary_size,) * 2)  # finds contradictions before anything is written
         self.out, self.options, self.device = out, options, torch_device(options)
         self.folder = RunFolder(out, options.average)
-        resume = self.folder.exists()  # a run that was killed before it saved anything begins anew
+        resume = self.folder.exists()  # a run that was killed before its first save starts again
         start = initial_model(init, options) if init and not resume else None
         report(f"reading {', '.join(map(str, train_files))} and {dev_file}")
         self.dev = read_reporting(dev_file)
@@ -117,13 +117,13 @@ class Trainer:
     def run(self) -> Progress:
         """Train until the last step or until dev BLEU has not risen for `patience` evaluations.
 
-        Ctrl-C is heard between two steps, and a second one at once.
+        Ctrl-C takes effect between two steps, a second Ctrl-C at once.
 
         Raises:
             KeyboardInterrupt: after Ctrl-C; the state is saved.
         """
         options, progress = self.options, self.progress
-        if self._evaluation_is_due():  # the run was killed between saving this step and the end of its evaluation
+        if self._evaluation_is_due():  # the run was killed after saving this step, before the end of its evaluation
             self._evaluate()
         bar = tqdm(total=options.steps, initial=progress.step, unit="step", mininterval=1, smoothing=0.05)
         with bar, _ctrl_c_heard() as interrupted, closing(self._batches()) as batches:
@@ -132,13 +132,13 @@ class Trainer:
                     break
                 self._step(batch, bar)
                 if interrupted():
-                    # No snapshot: a resumed run averages the same weights as one that was never interrupted.
+                    # No snapshot: a resumed run must average the same weights as an uninterrupted run.
                     self._save(snapshot=False)
                     raise KeyboardInterrupt
         return progress
 
     def _step(self, batch: Batch, bar: "tqdm[NoReturn]") -> None:
-        """Make one update, and do all that is due after it."""
+        """Make one update, and the saves and evaluations that are due after it."""
         progress = self.progress
         loss = self._update(batch)
         progress.curve.append((progress.step, round(loss, 4)))
@@ -153,10 +153,10 @@ class Trainer:
             self._evaluate()
 
     def _batches(self) -> Generator[Batch]:
-        """Yield batches without end, from where the run stands; position and batch move together.
+        """Yield batches without end, from the position of the run; the position is updated with each batch.
 
         Raises:
-            DataError: an epoch has none.
+            DataError: an epoch has no batches.
         """
         progress = self.progress
         first = progress.epoch
@@ -192,7 +192,7 @@ class Trainer:
         return value
 
     def _evaluation_is_due(self) -> bool:
-        """Tell whether dev is to be scored at this step, and was not yet."""
+        """Tell whether an evaluation is due at this step and has not been made."""
         step, evaluations = self.progress.step, self.progress.evaluations
         planned = step > 0 and (step == self.options.steps or step % self.options.evaluate_steps == 0)
         return planned and (not evaluations or evaluations[-1][0] < step)
@@ -204,7 +204,7 @@ class Trainer:
         return self.options.model_dump(mode="json")
 
     def _evaluate(self) -> None:
-        """Score the average of the newest snapshots on dev; the best so far becomes the checkpoint. Draw the curve."""
+        """Score the average of the newest snapshots on dev; save it if it is the best so far. Draw the curve."""
         averaged = Transformer(self.model.config).to(self.device).eval()
         load_weights(averaged, average(self.folder.snapshots(self.progress.step)), self.out)
         scores = score(translate(averaged, self.tokenizer, self.dev.sources), self.dev.targets)
@@ -220,7 +220,7 @@ class Trainer:
         plot_learning_curve(self.progress, self.out / "learning-curve.png")
 
     def _dev_batches(self, ids: SpecialIds) -> list[Batch]:
-        """Tokenize dev, without pairs that are too long."""
+        """Tokenize the dev pairs, without those that are too long."""
         sides = zip(self.dev.sources, self.dev.targets, strict=True)
         pairs = [Tokenized(self.tokenizer.encode(s), self.tokenizer.encode_target(t)) for s, t in sides]
         short = [pair for pair in pairs if max(map(len, pair)) < self.options.max_tokens]
@@ -228,7 +228,7 @@ class Trainer:
 
     @torch.no_grad()
     def _dev_loss(self, model: Transformer) -> float:
-        """Compute the loss on dev, as in training but without dropout, in nats per token."""
+        """Compute the loss on dev as in training, but without dropout, in nats per token."""
         loss = Loss(model, smoothing=self.options.label_smoothing)
         total, tokens = 0.0, 0
         for batch in self.dev_batches:
@@ -253,7 +253,7 @@ class Trainer:
 
 @contextmanager
 def _ctrl_c_heard() -> Iterator[Callable[[], bool]]:
-    """Have Ctrl-C change an answer and not stop the work in its midst; a second one does stop it."""
+    """Make Ctrl-C set a flag instead of interrupting the work; a second Ctrl-C interrupts."""
     count = 0
 
     def hear(number: int, frame: object) -> None:
@@ -269,10 +269,10 @@ def _ctrl_c_heard() -> Iterator[Callable[[], bool]]:
 
 
 def torch_device(options: TrainingOptions) -> torch.device:
-    """Choose the device that the options mean on this machine.
+    """Choose the device for these options on this machine.
 
     Raises:
-        DataError: it is not there.
+        DataError: the device does not exist.
     """
     available = torch.cuda.is_available()
     if options.device == "cuda" and not available:
@@ -281,31 +281,31 @@ def torch_device(options: TrainingOptions) -> torch.device:
 
 
 def batch_processes(device: torch.device) -> int:
-    """Choose how many processes make batches: one beside a CPU that trains, all other cores beside a GPU."""
+    """Choose the number of processes that make batches: one with a CPU that trains, all other cores with a GPU."""
     return max(1, len(os.sched_getaffinity(0)) - 1) if device.type == "cuda" else 1
 
 
 def _has_begun(out: Path) -> bool:
-    """Tell whether a folder has anything but the corpus of a run that ended before it had a tokenizer."""
+    """Tell whether a folder has more than the corpus of a run that ended before it had a tokenizer."""
     return out.exists() and any(not entry.name.startswith("corpus") for entry in out.iterdir())
 
 
 def open_pairs(
     files: Sequence[Path], out: Path, options: TrainingOptions, *, anew: bool
 ) -> tuple[Pairs, list[dict[str, Any]]]:
-    """Put the corpora into the folder of a run, or take those that are there.
+    """Store the corpora in the folder of a run, or use the stored ones.
 
     Args:
-        files: of pairs.
-        out: folder of the run.
-        options: of the run.
-        anew: whether what is there is that of a run that never began.
+        files: the files of pairs.
+        out: the folder of the run.
+        options: the options of the run.
+        anew: whether a stored corpus is from a run that never began.
 
     Returns:
-        The pairs, and what is known of each file, for training.json.
+        The pairs, and a record of each file, for training.json.
 
     Raises:
-        DataError: a file cannot be used, is not the one that the run began with, or the weights do not fit.
+        DataError: a file is unusable or differs from the stored one, or the weights do not match the corpus.
     """
     folder = out / "corpus"
     if anew:
@@ -322,14 +322,14 @@ def open_pairs(
 
 
 def stream_options(options: TrainingOptions) -> StreamOptions:
-    """Choose what batches are made by."""
+    """Choose the options that determine the batches."""
     return StreamOptions(
         options.seed, options.weight, options.augment, options.candidates, options.max_tokens, options.batch_tokens
     )
 
 
 def new_tokenizer(corpus: Corpus, folder: Path, options: TrainingOptions, report: Report) -> None:
-    """Train the tokenizer of a run, and say where it has fewer pieces than were asked for.
+    """Train the tokenizer of a run, and report if it has fewer pieces than requested.
 
     Raises:
         DataError: see `train_tokenizer`.
@@ -343,11 +343,11 @@ def new_tokenizer(corpus: Corpus, folder: Path, options: TrainingOptions, report
 
 
 def initial_model(init: Path, options: TrainingOptions) -> Transformer:
-    """Load the model of the checkpoint that a new run starts from.
+    """Load the checkpoint from which a new run starts.
 
     Raises:
-        BundleError: there is none.
-        DataError: the options ask for another architecture; all differences are named.
+        BundleError: `init` is no checkpoint.
+        DataError: the options need another architecture; the message names all differences.
     """
     model, tokenizer = load_checkpoint(init)
     wanted = options.transformer(tokenizer.vocabulary_sizes).model_dump()
@@ -358,7 +358,7 @@ def initial_model(init: Path, options: TrainingOptions) -> Transformer:
 
 
 def read_reporting(file: Path) -> Corpus:
-    """Read a corpus and say on standard output which lines were left out.
+    """Read a corpus, and print the numbers of the skipped lines.
 
     Raises:
         DataError: see `read_corpus`.

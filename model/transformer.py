@@ -17,14 +17,14 @@ from model.relative import Biases, new_bias
 
 
 class Transformer(nn.Module):
-    """One definition for training (`forward`) and for decoding (`encode`, `project_memory`, `step`)."""
+    """One definition for training (`forward`) and decoding (`encode`, `project_memory`, `step`)."""
 
     def __init__(self, config: TransformerConfig, dropout: float = 0.0) -> None:
         super().__init__()
         self.config = config
         self.dropout = Dropout(dropout)
         self.embedding_factor = math.sqrt(config.d_model) if config.scale_embedding else 1.0
-        # Ids [...] to [..., d_model]; an export has them in bytes.
+        # From ids [...] to [..., d_model]; an export stores the tables as bytes.
         self.source_embedding: nn.Module = nn.Embedding(config.source_vocabulary_size, config.d_model)
         self.target_embedding: nn.Module = (
             self.source_embedding
@@ -56,14 +56,14 @@ class Transformer(nn.Module):
             if "embedding" in name or name == "output.weight":
                 nn.init.normal_(parameter, std=width**-0.5)
             elif parameter.dim() == 2 and not name.endswith("table"):
-                # Packed projections are initialized block by block, as if they lay apart.
+                # Packed projections are initialized block by block, as if they were separate.
                 for block in parameter.chunk(self._packed(name)):
                     nn.init.xavier_uniform_(block)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
 
     def _packed(self, name: str) -> int:
-        """Count the projections that a weight consists of, by its name."""
+        """Give the number of projections packed in a weight, by its name."""
         if "query_key_value" in name:
             return 3
         return 2 if "key_value" in name or "gate_input" in name or (self.config.gated and "expand" in name) else 1
@@ -89,7 +89,7 @@ class Transformer(nn.Module):
         return states if self.embedding_factor == 1.0 else states * self.embedding_factor
 
     def encode(self, source: Tensor, source_lengths: Tensor) -> Tensor:
-        """Encode padded source ids [batch, source], whose lengths are [batch], to [batch, source, d_model]."""
+        """Encode padded source ids [batch, source] with lengths [batch] to [batch, source, d_model]."""
         states = self.embed_source(source)
         for layer, bias in zip(self.encoder, self.encoder_bias.of_sequences(source), strict=True):
             states = layer(states, source_lengths, bias)
@@ -104,7 +104,7 @@ class Transformer(nn.Module):
             source_lengths: int [batch].
 
         Returns:
-            [batch, target, d_model]; `output` makes logits of it.
+            [batch, target, d_model]; `output` computes logits from it.
         """
         positions = torch.arange(target.shape[1], device=target.device)
         states = self.embed_target(target, positions)
@@ -117,7 +117,7 @@ class Transformer(nn.Module):
         return self.output(self.decode(target, self.encode(source, source_lengths), source_lengths))  # type: ignore[no-any-return]
 
     def project_memory(self, source: Tensor) -> list[KeyValue]:
-        """Compute every decoder layer's keys and values of the source, each [batch, heads, source, head_dim]."""
+        """Compute the source keys and values of every decoder layer, each [batch, heads, source, head_dim]."""
         heads = (self.config.decoder_head_count, self.config.head_dim)
         return [
             tuple(part.unflatten(-1, heads).transpose(1, 2) for part in keys_values.chunk(2, dim=-1))
@@ -125,7 +125,7 @@ class Transformer(nn.Module):
         ]
 
     def memory_projection(self) -> nn.Linear:
-        """Make one product of what `project_memory` does, for all layers.
+        """Combine the projections of `project_memory` of all layers into one.
 
         Returns:
             d_model to decoder_layers * 2 * heads * head_dim: a layer's keys, its values, the next layer's keys, ...
@@ -148,9 +148,9 @@ class Transformer(nn.Module):
         Args:
             ids: int [batch], the last token of each row (at first the start id).
             lengths: int32 [batch], tokens decoded before it.
-            caches: a layer's own keys and values, [batch, heads, capacity, head_dim], written in place; of a layer with
-                a recurrence its state, float32 [batch, d_model].
-            memory: a layer's keys and values of the source, from `project_memory`.
+            caches: each layer's own keys and values, [batch, heads, capacity, head_dim], written in place; for a layer
+                with a recurrence its state, float32 [batch, d_model].
+            memory: each layer's keys and values of the source, from `project_memory`.
             memory_lengths: int32 [batch].
 
         Returns:

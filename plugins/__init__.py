@@ -1,1 +1,1 @@
-"""The features beside the core: each is a package that imports `service`, and pyproject.toml has its entry points."""
+"""Features outside the core: each is a package that imports `service`, with entry points in pyproject.toml."""

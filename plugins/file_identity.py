@@ -1,4 +1,4 @@
-"""Whether a file is still the one that was read."""
+"""A check that a file is unchanged since it was read."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,6 @@ class FileIdentity(NamedTuple):
 
     @classmethod
     def of(cls, file: Path) -> "FileIdentity":
-        """Look at a file; raises OSError where there is none."""
+        """Read the identity of a file; raises OSError if the file does not exist."""
         status = file.stat()
         return cls(file.name, status.st_size, status.st_mtime_ns, status.st_ino)

@@ -1,4 +1,4 @@
-"""Kinds of values that JSON has, for messages."""
+"""Names of the kinds of JSON values, for messages."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,5 +15,5 @@ _KINDS: Final[Mapping[type, str]] = {
 
 
 def json_kind(value: object) -> str:
-    """Name the kind of a value; of one that JSON has not, as Parquet has them, the type."""
+    """Name the kind of a value; for a value that JSON lacks, as in Parquet files, name its type."""
     return _KINDS.get(type(value), type(value).__name__)

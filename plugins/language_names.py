@@ -1,4 +1,4 @@
-"""English names of languages, for lists that people choose from."""
+"""English names of languages, for selection lists."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ _NAMES: Final = dict(entry.strip().split(" ", 1) for entry in _TABLE.split(","))
 
 
 def name_of(code: str) -> str:
-    """Give the name of a language; its code where it has none here."""
+    """Give the name of a language; its code if the name is unknown."""
     language, _, region = code.partition("-")
     name = _NAMES.get(language.lower())
     if name is None:

@@ -1,1 +1,1 @@
-"""The commands of the client: translate and models, by a server, or in this process with what dragoman-server has."""
+"""The commands of the client. They use a server or, with dragoman-server installed, a model in this process."""

@@ -1,4 +1,4 @@
-"""The command `dragoman detect`: lines in, and the language of each, or a JSON object with several, out."""
+"""The command `dragoman detect`: reads lines, and writes the language of each, or a JSON object with several."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ DetectLines = Callable[[list[str]], list[list[DetectedLanguage]]]
 
 
 def detect(arguments: list[str]) -> int:
-    """Detect the languages of the arguments, or of standard input; gives 0."""
+    """Detect the languages of the arguments, or of the lines of standard input; returns 0."""
     options, let_in = model_source.parse(build_parser(), arguments)
     with _server(options, let_in) if options.address else _in_process(options) as detect_lines:
         if options.texts:

@@ -1,4 +1,4 @@
-"""`dragoman translate --file`: a document in, and the same document with its texts translated out."""
+"""`dragoman translate --file`: reads a document, and writes the same document with translated texts."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ from dragoman.language import AUTO
 TranslateTexts = Callable[[list[str]], list[Translation]]
 
 _COMMAND: Final = "translate"
-# By their names in the options: what has no place in a document.
+# Options that documents do not support, and their flags.
 _NOT_OF_DOCUMENTS: Final = {
     "texts": "TEXT",
     "html": "--html",
@@ -33,12 +33,12 @@ _NOT_OF_DOCUMENTS: Final = {
     "quality_estimate": "--quality-estimate",
     "target_prefix": "--target-prefix",
 }
-# What draws tokens: nothing sees to it that placeholders are among them.
+# Options that draw tokens at random: placeholders might then be lost.
 _DRAWS: Final = {"temperature": "--temperature", "top_k": "--top-k", "top_p": "--top-p", "seed": "--seed"}
 
 
 def tell_of_one(texts: Sequence[str]) -> None:
-    """Say how a file is translated, where the one text is the name of one."""
+    """If the single text is the name of a file, tell the user how to translate the file."""
     [text, *others] = texts
     if others or not os.path.isfile(text):
         return
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """End the command with 2 where the arguments for a document contradict each other."""
+    """Exit with code 2 if the arguments for a document contradict each other."""
     if not (options.file and options.out):
         if options.file or options.out:
             parser.error("arguments --file and --out: each needs the other")
@@ -85,8 +85,8 @@ def read(path: Path) -> Document:
     """Read a document.
 
     Raises:
-        DataError: it is not of the format that its name says; one line that names it.
-        OSError: it cannot be read.
+        DataError: the content does not have the format of the file's suffix; one line that names the file.
+        OSError: the file cannot be read.
     """
     with open_regular(path) as stream:
         content = stream.read(MAX_BYTES + 1)
@@ -97,7 +97,7 @@ def read(path: Path) -> Document:
 
 
 def check_draws(parser: argparse.ArgumentParser, options: argparse.Namespace, document: Document) -> None:
-    """End the command with 2 where tokens are to be drawn for a document whose placeholders stay as they are."""
+    """Exit with code 2 if tokens are to be drawn for a document whose placeholders must stay unchanged."""
     given = [flag for name, flag in _DRAWS.items() if getattr(options, name) is not None]
     if given and document.protects_placeholders:
         suffix = options.file.suffix.lower()
@@ -110,15 +110,15 @@ def translate(
     """Translate a document.
 
     Args:
-        document: what is translated.
-        options: of the command: where the document is written, whole or not at all, and its languages.
-        translator: gives the function that translates texts, which are HTML.
+        document: the document.
+        options: the options of the command, with the output path (written whole or not at all) and the languages.
+        translator: gives the function that translates texts in HTML.
 
     Returns:
         0; 1 if some texts stayed in the source language.
 
     Raises:
-        DataError: a translation has not the tags of its text.
+        DataError: the tags of a translation differ from those of its text.
         DragomanError: a call failed.
         OSError: the document cannot be written.
     """
@@ -126,7 +126,7 @@ def translate(
         translations = list(_translations(document.texts, translate_texts))
     try:
         content = document.write(translations)
-    except ValueError as error:  # a server that does not keep tags
+    except ValueError as error:  # the server does not keep tags
         raise DataError(f"{options.out}: {error}") from error
     source = "" if options.source == AUTO else options.source or ""
     write_whole(options.out, say_language(options.out.name, content, source, options.target or ""))
@@ -134,7 +134,7 @@ def translate(
 
 
 def _translations(texts: Sequence[DocumentText], translate_texts: TranslateTexts) -> Iterator[str | None]:
-    """Translate texts, and say what is wrong with any; None for one that has no translation."""
+    """Translate texts, and report errors and missing terms; None for a text without a translation."""
     with tqdm(total=len(texts), unit="text", delay=2, disable=not sys.stderr.isatty()) as progress:
         done = 0
         for chunk in in_chunks([text.html for text in texts]):

@@ -1,4 +1,4 @@
-"""The command `dragoman glossaries`: a table of those that a server has stored, or JSON."""
+"""The command `dragoman glossaries`: lists the stored glossaries of a server, as a table or JSON."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Lines of standard input for a command that works on many at a time, here or by calls of a server."""
+"""Lines of standard input, in chunks, for a command that works in this process or by calls of a server."""
 
 import os
 import stat
@@ -12,24 +12,24 @@ from tqdm import tqdm
 from dragoman.errors import AnswerTooLargeError, DragomanError, InvalidRequestError, TextFailedError, UnrecognizedError
 
 EXIT_SOME_FAILED: Final = 1
-CALL_TIMEOUT_S: Final = 600.0  # of one chunk, the waiting for a busy server included
+CALL_TIMEOUT_S: Final = 600.0  # of one chunk, with the time spent waiting for a busy server
 
-# What of standard input is worked on together; one line may be longer, and is then alone.
+# The limits of a chunk; a longer line is a chunk of its own.
 _CHUNK_LINES: Final = 512
 _CHUNK_BYTES: Final = 262_144
 _BLOCK_BYTES: Final = 1 << 20
-_COMPLAINTS: Final = 5  # about lines that are not UTF-8; the others are counted
+_COMPLAINTS: Final = 5  # printed for lines that are not UTF-8; further ones are only counted
 
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
 
 
 class Chunk(NamedTuple):
-    """Some lines of standard input.
+    """Consecutive lines of standard input.
 
     Attributes:
-        first: the number of the first of them, from 1.
-        lines: without their ends.
+        first: the number of the first line, from 1.
+        lines: the lines, without their line ends.
     """
 
     first: int
@@ -37,14 +37,14 @@ class Chunk(NamedTuple):
 
 
 def each_chunk(command: str, stream: BinaryIO, work: Callable[[Chunk], None]) -> None:
-    """Work on lines, many at a time; with a progress bar if it takes long and a terminal watches.
+    """Process lines in chunks; shows a progress bar if this takes long and standard error is a terminal.
 
-    A terminal that shows the results themselves needs no bar.
+    No bar is shown if standard output is a terminal too, since the results appear there.
 
     Args:
-        command: its name.
-        stream: the lines.
-        work: is given one chunk after the other.
+        command: the name of the command.
+        stream: the input.
+        work: called with one chunk after the other.
     """
     watched = sys.stderr.isatty() and not sys.stdout.isatty()
     total = _count_lines(stream) if watched else None
@@ -56,12 +56,12 @@ def each_chunk(command: str, stream: BinaryIO, work: Callable[[Chunk], None]) ->
 
 
 def as_unicode(arguments: Iterable[str]) -> list[str]:
-    """Give texts of the command line: where one is not UTF-8 it holds lone surrogates, which no tokenizer takes."""
+    """Make valid Unicode of command-line texts: bytes that are not UTF-8, lone surrogates there, become U+FFFD."""
     return [os.fsencode(text).decode(errors="replace") for text in arguments]
 
 
 def in_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield texts, as many at a time as are worked on together."""
+    """Yield the texts in chunks, by the same limits as lines."""
     chunk: list[str] = []
     size_bytes = 0
     for text in texts:
@@ -78,15 +78,15 @@ def in_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
 def in_calls(
     call: Callable[[list[_Item]], list[_Answer]], items: list[_Item], failed: Callable[[DragomanError], _Answer]
 ) -> list[_Answer]:
-    """Work on items in one call of a server, or in several where they are too many or too much for one.
+    """Call a server for some items; halve the call and repeat when the items are too many or too large for it.
 
     Args:
-        call: gives an answer for each item.
-        items: all of them.
-        failed: makes the answer for one item that is too much by itself.
+        call: returns an answer for each item.
+        items: the items.
+        failed: makes the answer for a single item that is too large by itself.
 
     Raises:
-        DragomanError: why a call failed.
+        DragomanError: a call failed for another reason.
     """
     try:
         return call(items)
@@ -100,7 +100,7 @@ def in_calls(
 
 
 def reason(error: DragomanError) -> str:
-    """Say what is wrong with one line; a user who gave lines knows no fields of a call."""
+    """Describe the error of one line without field names, which a user of lines does not know."""
     return "; ".join(violation.description for violation in error.violations) or error.message
 
 
@@ -110,8 +110,8 @@ def complain(command: str, message: str) -> None:
 
 
 def _is_too_much(error: DragomanError) -> bool:
-    """Tell whether a call of fewer texts, or of smaller ones, would not have failed."""
-    if isinstance(error, UnrecognizedError):  # by gRPC itself: a message over its limit
+    """Tell whether a call with fewer or smaller texts could succeed."""
+    if isinstance(error, UnrecognizedError):  # made by gRPC itself: a message over its size limit
         return error.code is grpc.StatusCode.RESOURCE_EXHAUSTED
     if isinstance(error, AnswerTooLargeError | TextFailedError):
         return True
@@ -120,7 +120,7 @@ def _is_too_much(error: DragomanError) -> bool:
 
 
 def _count_lines(stream: BinaryIO) -> int | None:
-    """Count the lines of a file ahead; None where that cannot be known."""
+    """Count the lines of a regular file in advance; None for other streams."""
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         return None
     start, count, block = stream.tell(), 0, b""
@@ -132,7 +132,7 @@ def _count_lines(stream: BinaryIO) -> int | None:
 
 
 def _chunks(command: str, stream: Iterable[bytes], count: int) -> Iterator[Chunk]:
-    """Yield lines: at most `count` at a time, and at most `_CHUNK_BYTES` where there are several."""
+    """Yield chunks of at most `count` lines, and of at most `_CHUNK_BYTES` unless a chunk is one line."""
     chunk, size_bytes, not_utf8 = Chunk(1, []), 0, 0
     for number, line in enumerate(stream, start=1):
         if chunk.lines and size_bytes + len(line) > _CHUNK_BYTES:
@@ -144,7 +144,7 @@ def _chunks(command: str, stream: Iterable[bytes], count: int) -> Iterator[Chunk
             complain(command, f"line {number} is not UTF-8; U+FFFD stands for bad bytes")
         chunk.lines.append(text)
         size_bytes += len(line)
-        if len(chunk.lines) == count:  # at once: on a terminal somebody waits for the answer to this line
+        if len(chunk.lines) == count:  # a full chunk is yielded at once: on a terminal the user waits for its answer
             yield chunk
             chunk, size_bytes = Chunk(number + 1, []), 0
     if chunk.lines:
@@ -154,7 +154,7 @@ def _chunks(command: str, stream: Iterable[bytes], count: int) -> Iterator[Chunk
 
 
 def _decoded(line: bytes) -> tuple[str, bool]:
-    """Read a line, and tell whether it was good."""
+    """Decode a line; False where it was not valid UTF-8."""
     try:
         return line.decode(), True
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""A list for people or programs: a table, or JSON."""
+"""Lists in two forms: a table, or JSON."""
 
 import json
 import sys
@@ -12,9 +12,9 @@ def write_list(items: Iterable[object], fields: Mapping[str, str], *, as_json: b
     """Write items to standard output.
 
     Args:
-        items: whose attributes are shown; one that an item lacks is null, and "-" in a table.
-        fields: the names of the attributes, by the heads of the columns.
-        as_json: a list with an object for each item, not a table.
+        items: objects whose attributes are shown; a missing attribute is null, and "-" in a table.
+        fields: the attribute names, by column heads.
+        as_json: True: write a list with an object for each item, not a table.
     """
     rows = [{field: getattr(item, field, None) for field in fields.values()} for item in items]
     text = json.dumps(rows, indent=2, ensure_ascii=False) if as_json else _table(list(fields), rows)
@@ -29,7 +29,7 @@ def _table(heads: list[str], rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Write a value for a cell; of many the first ones."""
+    """Format a value for a cell; of a long sequence only the first values."""
     if isinstance(value, tuple):
         return ",".join(value[:_SHOWN]) + (f",... ({len(value)})" if len(value) > _SHOWN else "")
     return "-" if value in (None, "") else str(value)

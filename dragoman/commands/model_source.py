@@ -1,4 +1,4 @@
-"""Where a command finds its models, in a folder or on a server, and which of them it means."""
+"""The models of a command: in a folder or on a server, and the choice of one of them."""
 
 import argparse
 import os
@@ -29,7 +29,7 @@ class Named(HasLanguages, Protocol):
 
     @property
     def name(self) -> str:
-        """Of the model."""
+        """The name of the model."""
 
 
 _Listed = TypeVar("_Listed", bound=Named)
@@ -37,7 +37,7 @@ _Told = TypeVar("_Told")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Add the flags that :func:`parse` reads; gives the group of those of which there may be one."""
+    """Add the flags that :func:`parse` reads; returns the group of mutually exclusive flags."""
     place = parser.add_mutually_exclusive_group()
     place.add_argument(
         "--models",
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiv
 
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, Access]:
-    """Read the arguments of a command; ends it with 2 where they contradict each other."""
+    """Read the arguments of a command; exits with code 2 if they contradict each other."""
     options = parser.parse_args(arguments)
     if options.models == "":
         parser.error("argument --models: must be a name of models, is empty")
@@ -68,7 +68,7 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argpar
 
 
 def address_of(parser: argparse.ArgumentParser, given: str | None) -> str | None:
-    """Say which server is meant: the given one, else that of the environment; None: none."""
+    """Choose the server's address: the given one, else that of the environment; None: no server."""
     named = os.environ.get(ADDRESS_VARIABLE)
     if given or not named:
         return given
@@ -80,11 +80,11 @@ def address_of(parser: argparse.ArgumentParser, given: str | None) -> str | None
 
 @contextmanager
 def connected(address: str, let_in: Access, timeout_s: float) -> Iterator[Client]:
-    """Give a client of a server that waits where the server is busy, and whose errors name the flags of TLS.
+    """Give a client that waits for a busy server, and whose TLS errors name the flags for TLS.
 
     Raises:
-        ServerUnavailableError: nobody answers at the address.
-        OSError: a file of TLS cannot be used.
+        ServerUnavailableError: no server answers at the address.
+        OSError: a TLS file cannot be used.
     """
     with Client(
         address,
@@ -107,14 +107,14 @@ def served(client: Client, address: str) -> list[Model]:
 
 
 def first_list(ask: Callable[..., list[_Told]], address: str) -> list[_Told]:
-    """Ask a server for a list, which is the first that it is asked.
+    """Get a list from a server, in the first call to this server.
 
     Args:
-        ask: a method of the client that lists something.
-        address: of the server.
+        ask: a method of the client that returns a list.
+        address: the address of the server.
 
     Raises:
-        DragomanError: the server does not answer, or with an error.
+        DragomanError: the server does not answer, or answers with an error.
     """
     try:
         return ask(timeout_s=LIST_TIMEOUT_S)
@@ -123,19 +123,19 @@ def first_list(ask: Callable[..., list[_Told]], address: str) -> list[_Told]:
 
 
 def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _Listed:
-    """Find the one model that is meant.
+    """Find the one model that fits the arguments.
 
     Args:
-        models: there are.
-        name: of the model; "": any.
-        source: BCP-47 code of the language to translate from; "": any.
-        target: of the language to translate into; "": any.
+        models: the available models.
+        name: the name of the model; "": any.
+        source: BCP-47 code of the source language; "": any.
+        target: BCP-47 code of the target language; "": any.
 
     Raises:
-        UnknownModelError: none has the name.
-        UnknownLanguagePairError: none is for the languages.
-        InvalidRequestError: there are several, and all of them are named; or it has several target languages, and none
-            is asked for.
+        UnknownModelError: no model has the name.
+        UnknownLanguagePairError: no model translates between the languages.
+        InvalidRequestError: several models fit (the message lists them), or the model has several target languages and
+            no target is given.
     """
     named = [model for model in models if name in ("", model.name)]
     if not named:
@@ -144,7 +144,7 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
     if not fitting:
         wanted = f"from {source or 'any language'} to {target or 'any language'}"
         raise UnknownLanguagePairError(f"no model translates {wanted}; there are: {_described(named)}")
-    if source and target:  # en-GB is meant by en-GB, though en serves it, too
+    if source and target:  # for en-GB, a model of en-GB is preferred to one of en
         closeness = [specificity(model, source, target) for model in fitting]
         fitting = [model for model, fit in zip(fitting, closeness, strict=True) if fit == max(closeness)]
     if len(fitting) > 1:
@@ -160,9 +160,9 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
 
 
 def detects(models: Sequence[Named], name: str, source: str, target: str) -> bool:
-    """Tell whether the language of each text decides by which model it is translated; arguments as for :func:`choose`.
+    """Tell whether the detected language of each text chooses the model; arguments as for :func:`choose`.
 
-    That is so where it is asked for, and where nothing is said and nothing else can be meant.
+    True for the source "auto". Without arguments, True if there are several models and each text has just one choice.
     """
     if name or source or target:
         return source == AUTO
@@ -171,7 +171,7 @@ def detects(models: Sequence[Named], name: str, source: str, target: str) -> boo
 
 
 def has_one_target(models: Sequence[Named]) -> bool:
-    """Tell whether each language is translated into one other, so that nobody has to say into which."""
+    """Tell whether each source language has exactly one target language, so that no target need be given."""
     targets: dict[str, set[str]] = {}
     for model in models:
         for source in model.source_languages:

@@ -1,4 +1,4 @@
-"""The command `dragoman models`: a table, or JSON."""
+"""The command `dragoman models`: lists models, as a table or JSON."""
 
 import argparse
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _FIELDS: Final = {
     "MAX SOURCE": "max_source_tokens",
     "MAX TARGET": "max_target_tokens",
     "VOCABULARY": "vocabulary_size",
-    "PARAMETERS": "parameters",  # a server does not tell
+    "PARAMETERS": "parameters",  # not sent by a server
     "NOTE": "note",
 }
 
@@ -71,7 +71,7 @@ def build_parser() -> Parser:
 
 
 def _cached(options: argparse.Namespace) -> int:
-    """Change what lies in the cache folder, if that is asked for, and list it."""
+    """Add or remove models of the cache folder, if the options ask for it, and list the cache."""
     if options.add:
         load("plugins.library.cached_models:add")(options.add)
     if options.remove:

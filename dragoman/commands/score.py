@@ -1,4 +1,4 @@
-"""The command `dragoman score`: lines with a text and its translation in, and as many scores or JSON objects out."""
+"""The command `dragoman score`: reads lines of a text and its translation, writes a score or JSON object for each."""
 
 import argparse
 import json
@@ -41,7 +41,7 @@ def score(arguments: list[str]) -> int:
     """Score the translations of standard input.
 
     Returns:
-        0; 1 if some could not be scored, and the others were.
+        0; 1 if some pairs could not be scored; all others were.
     """
     options, let_in = model_source.parse(build_parser(), arguments)
     with _server(options, let_in) if options.address else _in_process(options) as score_pairs:
@@ -99,12 +99,12 @@ def _in_process(options: argparse.Namespace) -> Iterator[ScorePairs]:
 
 
 def failed(model: str, error: DragomanError) -> Score:
-    """Make what stands in place of a score."""
+    """Make the placeholder for a missing score."""
     return Score(model, 0.0, 0.0, (), 0, 0, error=error)
 
 
 class _Output:
-    """Scores lines, and writes the scores to standard output, and what is wrong to standard error.
+    """Scores lines, writes the scores to standard output, and errors to standard error.
 
     Attributes:
         failed: how many lines could not be scored.
@@ -114,15 +114,15 @@ class _Output:
         """Begin without a line.
 
         Args:
-            score_pairs: gives a score for each pair.
-            as_json: whether a line is a JSON object.
+            score_pairs: returns a score for each pair.
+            as_json: whether an output line is a JSON object.
         """
         self._score_pairs = score_pairs
         self._as_json = as_json
         self.failed = 0
 
     def write(self, chunk: Chunk) -> None:
-        """Write a line for each line, in order."""
+        """Write an output line for each input line, in order."""
         read = [_read(line) for line in chunk.lines]
         pairs = [pair for pair in read if isinstance(pair, Pair)]
         scores = iter(self._score_pairs(pairs) if pairs else ())
@@ -164,7 +164,7 @@ def _as_dict(line: str, made: Score) -> dict[str, object]:
 
 
 def _reason(error: DragomanError) -> str:
-    """Say what is wrong with a line, and with which of its texts."""
+    """Describe the error of a line, and name the text that caused it."""
     fields = [(violation.field.rpartition(".")[2], violation.description) for violation in error.violations]
     said = [f"{_TEXTS.get(field, field)} {description}" for field, description in fields]
     return "; ".join(said) or error.message

@@ -1,6 +1,6 @@
-"""The command `dragoman translate`: lines in, and as many lines or JSON objects out, or the best few; or a document.
+"""The command `dragoman translate`: translates lines into lines, JSON objects or alternatives; or a document.
 
-The engine is imported only where it runs: a client of a server needs no onnxruntime.
+The engine is imported only when the model runs here: a client of a server needs no onnxruntime.
 """
 
 import argparse
@@ -39,7 +39,7 @@ TranslateLines = Callable[[list[str]], list[Translation]]
 
 
 class _Asked(NamedTuple):
-    """What a server is asked for, by the names of the client's arguments."""
+    """The arguments of the client for each call."""
 
     model: str
     source_language: str
@@ -61,7 +61,7 @@ class _Asked(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """What `--glossary` names: the terms of a file with its languages, or a stored glossary."""
+    """The value of `--glossary`: the terms of a file with its languages, or the name of a stored glossary."""
 
     entries: Sequence[GlossaryEntry] = ()
     source: str = ""
@@ -70,7 +70,7 @@ class _Terms(NamedTuple):
 
     @property
     def languages(self) -> str:
-        """For people; "" for all."""
+        """The language pair for messages; "" for any."""
         return pair(self.source, self.target) if self.source or self.target else ""
 
 
@@ -78,7 +78,7 @@ def translate(arguments: list[str]) -> int:
     """Translate the arguments, or standard input.
 
     Returns:
-        0; 1 if some texts could not be translated, and the others were.
+        0; 1 if some texts could not be translated; all others were.
     """
     parser = build_parser()
     options, let_in = model_source.parse(parser, arguments)
@@ -91,7 +91,7 @@ def translate(arguments: list[str]) -> int:
         parser.error("argument --quality-estimate: it needs --json")
     is_seeded_here = _draws_without_seed(options)
     if is_seeded_here:
-        options.seed = secrets.randbits(_SEED_BITS)  # one for all lines, whose calls would each get their own
+        options.seed = secrets.randbits(_SEED_BITS)  # one seed for all lines: each call would draw its own
     if options.file:
         document = document_files.read(options.file)
         document_files.check_draws(parser, options, document)
@@ -227,10 +227,10 @@ def _place(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLin
 
 
 def _take_languages(options: argparse.Namespace, terms: _Terms) -> None:
-    """Take the languages of a glossary where the arguments say none.
+    """Take the languages of the glossary where the arguments name none.
 
     Raises:
-        InvalidRequestError: the arguments say others.
+        InvalidRequestError: the arguments name other languages than the glossary.
     """
     given = pair(options.source, options.target)
     options.source, options.target = options.source or terms.source, options.target or terms.target
@@ -239,7 +239,7 @@ def _take_languages(options: argparse.Namespace, terms: _Terms) -> None:
 
 
 def _fits(own: str, asked: str) -> bool:
-    """Tell whether a language of a glossary is the asked one, or a variant of it, or the other way round."""
+    """Tell whether a glossary's language and the requested one are equal, or one is a variant of the other."""
     return not own or covers(own, asked) or covers(asked, own)
 
 
@@ -276,10 +276,10 @@ def _server(options: argparse.Namespace, let_in: Access, terms: _Terms) -> Itera
 
 
 def _check_target(models: Sequence[Model], model: str, target: str) -> None:
-    """See that one language can be meant to translate into, where the language of each text is detected.
+    """Check that the target language is unambiguous, when the language of each text is detected.
 
     Raises:
-        DragomanError: none is named, and several may be meant.
+        DragomanError: no target is given, and several are possible.
     """
     if model:
         model_source.choose(models, model, "", target)
@@ -289,7 +289,7 @@ def _check_target(models: Sequence[Model], model: str, target: str) -> None:
 
 
 def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list[Translation]:
-    """Translate lines in one call, or in several where they are too many or too much for one."""
+    """Translate lines in one call; in several calls if the lines are too many or too large for one."""
 
     def translated(part: list[str]) -> list[Translation]:
         return client.translate(part, **asked._asdict(), priority="bulk", all_or_nothing=False)
@@ -327,7 +327,7 @@ def _in_process(options: argparse.Namespace, terms: _Terms) -> Iterator[Translat
 
 
 def _glossary(given: str) -> _Terms:
-    """Read a glossary; gives its name where it is no file."""
+    """Read a glossary file; any other value is the name of a stored glossary."""
     if Path(given).suffix.lower() in SUFFIXES:
         terms = _Terms(*GlossaryFile.read(Path(given)))
         if not terms.entries:

@@ -1,4 +1,4 @@
-"""What `dragoman translate` writes of translations: lines for people, or JSON objects for programs."""
+"""The output of `dragoman translate`: lines for people, or JSON objects for programs."""
 
 import json
 import sys
@@ -10,15 +10,15 @@ from dragoman.commands.lines import Chunk, complain, reason
 
 
 class Shown(NamedTuple):
-    """What is written of each text.
+    """The parts of a translation that are written.
 
     Attributes:
         as_json: whether a line is a JSON object.
-        alternatives: whether all of them are written.
-        alignments: whether they are written.
-        misses: whether terms that a translation lacks are written into its object.
-        languages: whether those that were detected are.
-        qualities: whether quality estimates are.
+        alternatives: whether all alternatives are written.
+        alignments: whether the aligned words are written.
+        misses: whether missing glossary terms are written into the object.
+        languages: whether the detected languages are written.
+        qualities: whether the quality estimates are written.
     """
 
     as_json: bool
@@ -30,7 +30,7 @@ class Shown(NamedTuple):
 
 
 class Output:
-    """Writes translations to standard output, and what is wrong to standard error.
+    """Writes translations to standard output, and errors to standard error.
 
     Attributes:
         failed: how many texts could not be translated.
@@ -40,8 +40,8 @@ class Output:
         """Begin without a text.
 
         Args:
-            unit: what a text is called.
-            shown: what is written of each text.
+            unit: the name of a text in messages, such as "line".
+            shown: the parts of a translation that are written.
         """
         self._unit = unit
         self._shown = shown

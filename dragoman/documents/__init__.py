@@ -1,1 +1,1 @@
-"""Documents: the texts of a file, and the file again with their translations; formats know no command and no server."""
+"""Documents: read the texts of a file, write the file with translations. The formats know no command or server."""

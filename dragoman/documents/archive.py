@@ -1,4 +1,4 @@
-"""ZIP archives of strangers: the bytes are counted as they come out, whatever the headers claim."""
+"""ZIP archives from untrusted sources: the decompressed bytes are counted, whatever the headers claim."""
 
 import copy
 import io
@@ -14,20 +14,20 @@ _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeErro
 
 
 class Archive:
-    """The members of an archive, some of which are replaced.
+    """The members of an archive; some of them get new content.
 
     Attributes:
-        names: of the members, in their order.
+        names: the names of the members, in their order.
     """
 
     def __init__(self, content: bytes) -> None:
         """Read each member once.
 
         Args:
-            content: of the file.
+            content: the content of the file.
 
         Raises:
-            ValueError: it is no archive, is broken, encrypted or too large.
+            ValueError: the content is no archive, or the archive is broken, encrypted or too large.
         """
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
@@ -44,11 +44,11 @@ class Archive:
             left -= self._size(info, left)
 
     def read(self, name: str) -> bytes:
-        """Give the content of a member, which was read before."""
+        """Give the content of a member, as read by the constructor."""
         return self._zip.read(name)
 
     def write(self, replaced: Mapping[str, bytes]) -> bytes:
-        """Give the archive with other contents of some members."""
+        """Give the archive with new content for some members."""
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w") as out:
             for info in self._zip.infolist():
@@ -59,7 +59,7 @@ class Archive:
         return stream.getvalue()
 
     def _size(self, info: zipfile.ZipInfo, most: int) -> int:
-        """Count the bytes of a member, by reading it."""
+        """Count the bytes of a member by reading it."""
         size = 0
         try:
             with self._zip.open(info) as stream:

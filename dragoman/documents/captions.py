@@ -1,4 +1,4 @@
-"""What subtitles have besides plain speech, and models do not know: sounds in brackets, and speech in capitals."""
+"""Special text in subtitles that models do not know: sounds in brackets, and speech in capitals."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,28 +21,28 @@ def is_sound(line: str) -> bool:
 def read_caption(text: str, pattern: re.Pattern[str]) -> Tagged:
     """Read the text of a caption.
 
-    Sounds are texts by themselves, whose brackets stay. Those in capitals stay as they are: they are too short for a
-    model to translate them without their case.
+    A sound is a text of its own; its brackets stay. A sound in capitals stays unchanged: it is too short for a model to
+    translate it in lower case.
 
     Args:
-        text: of it.
-        pattern: of its tags, see `Tagged.read`.
+        text: the text of the caption.
+        pattern: the pattern of its tags, see `Tagged.read`.
     """
     tags: list[Tag] = []
     for tag in sorted([*tags_of(text, pattern), *_sounds(text, pattern)]):
         done = tags[-1].stop if tags else 0
-        if done <= tag.start:  # not inside a sound
+        if done <= tag.start:  # the tag is not inside a sound
             tags.append(_with_blanks(text, tag, done) if tag.kind is Kind.BREAK else tag)
     return Tagged.of(text, tags)
 
 
 def is_in_capitals(tokens: Iterable[Token]) -> bool:
-    """Tell whether a text has capital letters, and no small ones."""
+    """Tell whether a text has capital letters and no small letters."""
     return "".join(token.text for token in tokens).isupper()
 
 
 def in_small_letters(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Write a text in small letters, the first one of each sentence apart."""
+    """Write a text in small letters, except the first letter of each sentence."""
     begins = True
     for token in tokens:
         text = _BEHIND_STOP.sub(_upper, token.text.lower())
@@ -59,7 +59,7 @@ def in_capitals(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _sounds(text: str, pattern: re.Pattern[str]) -> Iterator[Tag]:
-    """Find sounds: what is in square brackets, and in round ones where the text begins or ends with them."""
+    """Find sounds: text in square brackets, and in round brackets at the beginning or end of the caption."""
     plain = pattern.sub(lambda found: " " * len(found[0]), text)
     begin, end = len(plain) - len(plain.lstrip()), len(plain.rstrip())
     for found in _BRACKETS.finditer(plain):
@@ -75,12 +75,12 @@ def _sounds(text: str, pattern: re.Pattern[str]) -> Iterator[Tag]:
 
 
 def _with_blanks(text: str, tag: Tag, done: int) -> Tag:
-    """Let a tag have the blanks around it.
+    """Extend a tag by the blanks around it.
 
     Args:
-        text: that it is in.
-        tag: of it.
-        done: where the tag before it ends.
+        text: the text with the tag.
+        tag: the tag.
+        done: the end of the previous tag.
     """
     behind = _BLANKS.match(text, tag.stop)
     return tag._replace(start=done + len(text[done : tag.start].rstrip()), stop=behind.end() if behind else tag.stop)

@@ -1,4 +1,4 @@
-"""Which parts of the cues of subtitles are one text, and how its translation is divided between them."""
+"""Cues of subtitles: which parts of cues form one text, and how its translation is divided between them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,30 +8,30 @@ from typing import Final, NamedTuple
 from dragoman.documents.captions import is_sound
 from dragoman.documents.inline import Kind, Token
 
-_PAUSE_S: Final = 3.0  # between cues; behind a longer one nobody goes on with a sentence
+_PAUSE_S: Final = 3.0  # between cues; no sentence goes on after a longer pause
 _MOST_PARTS: Final = 6
-# Another speaker: a dash in front of a line, or a voice of WebVTT.
+# Marks of another speaker: a dash before a line, or a voice of WebVTT.
 _SPEAKER: Final = re.compile(
     r"(?:<(?!v)[^<>]*>|\{\\[^{}]*\}|\s)*[-\u2010-\u2015]\s*(?=[^\W\d]|[<\[(\"'“„«¿¡])|\s*<v[\s.][^<>]*>"
 )
 _QUOTES: Final = " \t\"'”’»"
 _ENDS: Final = (*".!?…。！？])）",)
 _BEGINS: Final = (*"[(（",)
-# `</i> <i>` between two cues: one element of the sentence, closed and opened again where it is divided.
+# `</i> <i>` between two cues: one element of the sentence, which the file closes and opens again between the cues.
 _SEAM: Final = re.compile(r"</([biu])> <\1>", re.IGNORECASE)
 _BLANKS: Final = re.compile(r"\s+")
 _PAUSES: Final = ",;:.!?…，。、；："
-_PAUSE_WORTH: Final = 8  # characters that a place may be farther away for standing behind one of them
+_PAUSE_WORTH: Final = 8  # a cut after a punctuation mark may be this many characters farther from its target
 
 
 class Cue(NamedTuple):
     """A cue of a file.
 
     Attributes:
-        first: its first line of text in the file, from 0.
-        lines: of text, without their ends.
-        begin_s: when it appears.
-        end_s: when it goes.
+        first: the first line of text in the file, from 0.
+        lines: the lines of text, without their line ends.
+        begin_s: when the cue appears.
+        end_s: when the cue disappears.
     """
 
     first: int
@@ -41,13 +41,13 @@ class Cue(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one speaker says in one cue, or a sound in brackets that has lines of its own.
+    """The speech of one speaker in one cue, or a sound in brackets with lines of its own.
 
     Attributes:
         cue: the index of the cue.
-        first: of the lines of the cue, the first one.
-        prefix: what stands before the text: a dash, or the name of a voice.
-        lines: of text.
+        first: the index of its first line within the cue.
+        prefix: the characters before the text: a dash, or the name of a voice.
+        lines: the lines of text.
     """
 
     cue: int
@@ -57,16 +57,16 @@ class Part(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Without breaks of lines."""
+        """The text of all lines, without line breaks."""
         return " ".join(line.strip() for line in self.lines)
 
 
 class Speech(NamedTuple):
-    """Parts of cues, one behind the other, that are one text.
+    """Consecutive parts of cues that form one text.
 
     Attributes:
-        parts: one at least.
-        weights: how much text each of them has.
+        parts: one part or more.
+        weights: the length of the text of each part.
     """
 
     parts: Sequence[Part]
@@ -74,13 +74,13 @@ class Speech(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Of all parts."""
+        """The text of all parts."""
         return _SEAM.sub(" ", " ".join(part.text for part in self.parts))
 
     def divide(self, tokens: Sequence[Token]) -> Iterator[tuple[Part, list[list[Token]]]]:
-        """Divide a translation: give its lines for each part, as many as the part has now, if there are words for them.
+        """Divide a translation into lines for each part: as many as the part has now, fewer if there are too few words.
 
-        An element that goes over the end of a part is closed there, and opened again in the next one.
+        An element that crosses the end of a part is closed there, and opened again in the next part.
         """
         divided = _divided(tokens, self.weights, reopens=True)
         for part, own in zip(self.parts, divided, strict=True):
@@ -89,13 +89,13 @@ class Speech(NamedTuple):
 
 
 def speeches(cues: Sequence[Cue], tag: re.Pattern[str]) -> Iterator[Speech]:
-    """Put parts of cues together where a sentence runs over them.
+    """Join parts of cues if a sentence runs over them.
 
     Args:
-        cues: of a file, in its order.
-        tag: the pattern of what is no text.
+        cues: the cues of a file, in its order.
+        tag: the pattern of markup that is no text.
     """
-    waiting: list[tuple[Part, str]] = []  # with their text without tags
+    waiting: list[tuple[Part, str]] = []  # each with its text without tags
     for part in _parts(cues):
         plain = tag.sub("", part.text)
         if waiting and not (len(waiting) < _MOST_PARTS and _goes_on(waiting[-1], (part, plain), cues)):
@@ -127,7 +127,7 @@ def _parts(cues: Sequence[Cue]) -> Iterator[Part]:
 
 
 def _goes_on(before: tuple[Part, str], behind: tuple[Part, str], cues: Sequence[Cue]) -> bool:
-    """Tell whether the second part goes on with the sentence of the first one."""
+    """Tell whether the second part continues the sentence of the first part."""
     (first, first_text), (second, second_text) = before, behind
     is_next = second.cue == first.cue + 1 and not second.prefix and second.first == 0
     is_sung = any(note in part.text for part in (first, second) for note in "♪♫")
@@ -138,7 +138,7 @@ def _goes_on(before: tuple[Part, str], behind: tuple[Part, str], cues: Sequence[
 
 
 def _divided(tokens: Sequence[Token], weights: Sequence[int], *, reopens: bool) -> list[list[Token]]:
-    """Divide tokens by weights; `reopens` says whether elements end where a part does."""
+    """Divide tokens by weights; `reopens` says whether elements are closed and reopened at the ends of parts."""
     division = _Division(_spans("".join(token.text for token in tokens), weights), reopens=reopens)
     for token in tokens:
         division.add(token)
@@ -147,18 +147,18 @@ def _divided(tokens: Sequence[Token], weights: Sequence[int], *, reopens: bool) 
 
 
 class _Division:
-    """Tokens, divided where the parts of their text end.
+    """Divides tokens at the ends of the parts of their text.
 
     Attributes:
-        parts: their tokens.
+        parts: the tokens of each part.
     """
 
     def __init__(self, spans: Sequence[tuple[int, int]], *, reopens: bool) -> None:
         """Begin with the first part.
 
         Args:
-            spans: of the text, where each part begins and ends.
-            reopens: whether elements end where a part does, and begin again in the next one.
+            spans: where each part begins and ends in the text.
+            reopens: whether elements are closed at the end of a part, and opened again in the next part.
         """
         self.parts: list[list[Token]] = [[] for _ in spans]
         self._spans, self._reopens = spans, reopens
@@ -208,12 +208,12 @@ class _Division:
 
 
 def _spans(text: str, weights: Sequence[int]) -> list[tuple[int, int]]:
-    """Find where the parts of a text begin and end: between words, near its share, and rather behind a comma."""
+    """Find the span of each part of a text: cut between words, near the part's share, and preferably after a comma."""
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     begin = min(begin, end)
     cuts = [found.span() for found in _BLANKS.finditer(text, begin, end)]
     count = len(weights) - 1
-    if len(cuts) < count:  # no blanks between words, or hardly any words
+    if len(cuts) < count:  # a script without blanks between words, or too few words
         cuts = [(place, place) for place in range(begin + 1, end)]
     cuts += [(end, end)] * (count - len(cuts))
     total = sum(weights) or 1
@@ -230,7 +230,7 @@ def _spans(text: str, weights: Sequence[int]) -> list[tuple[int, int]]:
 
 def _nearest(text: str, cuts: Sequence[tuple[int, int]], indices: range, target: float) -> int:
     """Choose one of the cuts with these indices."""
-    reach = target + _PAUSE_WORTH  # none behind it can be better
+    reach = target + _PAUSE_WORTH  # no later cut can be better
     near = takewhile(lambda index: index == indices[0] or cuts[index][0] <= reach, indices)
     return min(near, key=lambda index: _distance(text, cuts[index][0], target))
 

@@ -1,4 +1,4 @@
-"""What a document is to those who translate it, whatever its format."""
+"""The common interface of documents of all formats."""
 
 import io
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ class DocumentText(NamedTuple):
     """A text of a document.
 
     Attributes:
-        html: to be translated with the mime type text/html.
-        place: where it stands, for people, such as "cue 3".
+        html: the text as HTML, for the mime type text/html.
+        place: the position of the text, for people, such as "cue 3".
     """
 
     html: str
@@ -18,38 +18,38 @@ class DocumentText(NamedTuple):
 
 
 class Document(Protocol):
-    """A document whose texts are to be translated."""
+    """A document with texts to translate."""
 
     @property
     def texts(self) -> Sequence[DocumentText]:
-        """Those that are to be translated, in their order."""
+        """The texts to translate, in their order."""
 
     @property
     def protects_placeholders(self) -> bool:
-        """Whether placeholders in its texts are to stay as they are."""
+        """Whether placeholders in the texts must stay unchanged."""
 
     def write(self, translations: Sequence[str | None]) -> bytes:
         """Give the content of the translated document.
 
         Args:
-            translations: of each text, as HTML; None: there is none, and the document keeps what it has there.
+            translations: the translation of each text, as HTML; None: the document keeps its text.
         """
 
 
 def lines_of(content: bytes) -> list[str]:
-    """Divide text into lines with their ends, whichever of the three they are.
+    """Split text into lines with their line ends (LF, CRLF or CR).
 
     Raises:
-        ValueError: it is not UTF-8.
+        ValueError: the content is not UTF-8.
     """
     return list(io.StringIO(decoded(content), newline=""))
 
 
 def decoded(content: bytes) -> str:
-    """Read text.
+    """Decode text.
 
     Raises:
-        ValueError: it is not UTF-8.
+        ValueError: the content is not UTF-8.
     """
     try:
         return content.decode()

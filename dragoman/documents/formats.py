@@ -1,4 +1,4 @@
-"""The formats of documents, by the suffixes of files; each is imported only when a document has it."""
+"""The formats of documents, by file suffix; a format is imported only for a document of this format."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ from dragoman.documents.document import Document
 from dragoman.loading import load
 
 MAX_BYTES: Final = 64 * 2**20  # of a document
-# In memory a line takes some hundred bytes, however short it is.
+# In memory even a short line takes some hundred bytes.
 MAX_LINES: Final = 500_000
 
 _READERS: Final = {
@@ -29,7 +29,7 @@ _READERS: Final = {
     ".htm": "dragoman.documents.page:read_html",
 }
 SUFFIXES: Final = tuple(_READERS)
-# What a reader needs that a server need not have; all others need nothing.
+# Libraries of some formats that a server may lack; the other formats need none.
 _LIBRARIES: Final = {
     "dragoman.documents.office": "lxml",
     "dragoman.documents.xliff": "lxml",
@@ -39,19 +39,19 @@ _LIBRARIES: Final = {
 
 
 def installed_suffixes() -> Sequence[str]:
-    """List the suffixes of the formats whose libraries are installed; none is imported, since they cost memory."""
+    """List the suffixes of the formats whose libraries are installed, without importing them, to save memory."""
     needed = {suffix: _LIBRARIES.get(reader.partition(":")[0]) for suffix, reader in _READERS.items()}
     return [suffix for suffix, library in needed.items() if library is None or find_spec(library)]
 
 
 def format_of(name: str) -> str:
-    """Say which format a file has; the same for all suffixes of it.
+    """Give the format of a file; suffixes of the same format give the same value.
 
     Args:
-        name: of the file.
+        name: the name of the file.
 
     Raises:
-        ValueError: none, by its name.
+        ValueError: the suffix belongs to no format.
     """
     suffix = PurePath(name).suffix.lower()
     if suffix not in _READERS:
@@ -63,12 +63,12 @@ def read_document(name: str, content: bytes) -> Document:
     """Read a document.
 
     Args:
-        name: of its file, whose suffix says the format.
-        content: of its file.
+        name: the name of the file; its suffix decides the format.
+        content: the content of the file.
 
     Raises:
-        ValueError: it is too large, or is not of its format.
-        ModuleNotFoundError: what its format needs is not installed.
+        ValueError: the content is too large, or does not have the format.
+        ModuleNotFoundError: a library of the format is not installed.
     """
     reader = load(format_of(name))
     if len(content) > MAX_BYTES:
@@ -80,13 +80,13 @@ def read_document(name: str, content: bytes) -> Document:
 
 
 def say_language(name: str, content: bytes, source: str, target: str) -> bytes:
-    """Let a translated document say its language, where its format does.
+    """Write the language into a translated document, if its format can state a language.
 
     Args:
-        name: of its file.
-        content: of its file.
-        source: language that it was translated from; "": nobody has said it.
-        target: language that it was translated into; "": nobody has said it, and nothing changes.
+        name: the name of the file.
+        content: the content of the file.
+        source: language that the document was translated from; "": unknown.
+        target: language that the document was translated into; "": unknown, and the content stays unchanged.
     """
     if not target or format_of(name) != _READERS[".html"]:
         return content

@@ -13,7 +13,7 @@ _ATTRIBUTE: Final = re.compile(
     r"""[\s/]*(?P<name>[^\s/>=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>"'][^\s>]*|(?=>)))?"""
 )
 _TAG_END: Final = re.compile(r"[\s/]*>")
-# Elements whose content has no tags.
+# Elements whose content holds no tags.
 _RAW: Final = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
@@ -31,9 +31,9 @@ class Attribute(NamedTuple):
     """An attribute of a tag.
 
     Attributes:
-        start: where its value begins in the source, with its quotation marks.
-        stop: where that ends.
-        value: without marks and character references.
+        start: where the value begins in the source, with its quotation marks.
+        stop: where the value ends.
+        value: the value without quotation marks and character references.
     """
 
     start: int
@@ -45,15 +45,15 @@ class StartTag(NamedTuple):
     """A start tag.
 
     Attributes:
-        name: in lower case.
-        attributes: by their names in lower case.
+        name: the tag's name in lower case.
+        attributes: the attributes, by their names in lower case.
     """
 
     name: str
     attributes: Mapping[str, Attribute]
 
     def value(self, name: str) -> str:
-        """Give the value of an attribute; "" where there is none."""
+        """Give the value of an attribute; "" if the tag does not have it."""
         return self.attributes[name].value if name in self.attributes else ""
 
     @property
@@ -63,7 +63,7 @@ class StartTag(NamedTuple):
 
 
 def translated_tags(source: str) -> Iterator[StartTag]:
-    """Yield the start tags of a page, but for those of elements that are not to be translated, and inside such."""
+    """Yield the start tags of a page, without elements that are not to be translated and their content."""
     kept, depth = "", 0
     for tag, name in _tags(source):
         if depth:
@@ -75,7 +75,7 @@ def translated_tags(source: str) -> Iterator[StartTag]:
 
 
 def _tags(source: str) -> Iterator[tuple[StartTag | None, str]]:
-    """Yield the tags of a page, each with its name; None: an end tag."""
+    """Yield the tags of a page, each with its name; None stands for an end tag."""
     done = 0
     while found := _MARKUP.search(source, done):
         name = (found["name"] or "").lower()
@@ -87,7 +87,7 @@ def _tags(source: str) -> Iterator[tuple[StartTag | None, str]]:
                 yield None, name
         else:
             attributes, done = _attributes(source, found.end())
-            if done < 0:  # it is cut off
+            if done < 0:  # the page ends inside a tag
                 return
             yield StartTag(name, attributes), name
             if name in _RAW:
@@ -98,13 +98,13 @@ def _tags(source: str) -> Iterator[tuple[StartTag | None, str]]:
 
 
 def _behind(source: str, what: str, start: int) -> int:
-    """Find the end of a text; -1 where it is not there."""
+    """Find the end of the next occurrence of a text; -1 if there is none."""
     place = source.find(what, start)
     return place if place < 0 else place + len(what)
 
 
 def _attributes(source: str, start: int) -> tuple[dict[str, Attribute], int]:
-    """Read the attributes of a tag, and find its end; -1 where it has none."""
+    """Read the attributes of a tag, and find its end; -1 if the tag has no end."""
     attributes: dict[str, Attribute] = {}
     while not (end := _TAG_END.match(source, start)):
         found = _ATTRIBUTE.match(source, start)

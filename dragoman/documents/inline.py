@@ -1,8 +1,8 @@
-"""Text with tags inside its lines, of any format, as HTML that a server translates, and back.
+"""Text with tags in its lines, of any format: to HTML for a server, and back.
 
-A pair of tags becomes an element <span id="N">, a single tag <wbr id="N">, what ends a sentence <br id="N">, and a word
-that is kept the placeholder {#N}: N is the number that the format has given its tag. Translated, each of them stands
-where its words went.
+A pair of tags becomes an element <span id="N">, a single tag <wbr id="N">, a tag that ends a sentence <br id="N">, and
+a kept word the placeholder {#N}; N is the number of the tag in its format. In the translation, each of them stands
+beside the translations of its words.
 """
 
 import html
@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 
 _READ: Final = re.compile(r'<(?P<name>span|wbr|br) id="(?P<tag>\d{1,9})">|(?P<end></span>)|(?P<text>[^<]+)')
 _KEPT: Final = re.compile(r"\{#(\d{1,9})\}")
-_DEPTH: Final = 64  # of elements in elements; those farther out stand alone
+_DEPTH: Final = 64  # nesting levels of pairs; the two tags of a pair farther out stand alone
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kinds of tokens."""
 
     TEXT = auto()
     BEGIN = auto()
@@ -33,9 +33,9 @@ class Token(NamedTuple):
     """A piece of text, or a tag.
 
     Attributes:
-        kind: which of them.
-        text: without character references; "" of a tag.
-        tag: the number of the tag, the same for both of a pair; -1 of a text.
+        kind: the kind of the token.
+        text: the text without character references; "" for a tag.
+        tag: the number of the tag, the same for both tags of a pair; -1 for text.
     """
 
     kind: Kind
@@ -47,10 +47,10 @@ class Tag(NamedTuple):
     """Where a tag stands in the source of a text.
 
     Attributes:
-        start: its first character.
-        stop: behind its last character.
-        kind: BEGIN, where it may be the first one of a pair; END, where it may be the second one; ALONE, BREAK or KEPT.
-        name: the same for both of a pair, in lower case; else "".
+        start: the index of its first character.
+        stop: the index after its last character.
+        kind: BEGIN for a possible first tag of a pair; END for a possible second one; ALONE, BREAK or KEPT.
+        name: the same for both tags of a pair, in lower case; "" for other tags.
     """
 
     start: int
@@ -69,14 +69,14 @@ def to_html(tokens: Iterable[Token]) -> str:
 
 
 def from_html(source: str, original: Iterable[Token]) -> list[Token]:
-    """Read tokens of HTML that `to_html` wrote, translated or not.
+    """Read tokens from HTML that `to_html` wrote, translated or not.
 
     Args:
-        source: of the HTML.
-        original: what `to_html` wrote.
+        source: the HTML.
+        original: the tokens that `to_html` wrote.
 
     Raises:
-        ValueError: it holds another tag than that, or its pairs are not nested.
+        ValueError: the HTML has a tag that the original lacks, or its pairs are not nested.
     """
     known = {token.tag: token.kind for token in original if token.kind not in (Kind.TEXT, Kind.END)}
     tokens: list[Token] = []
@@ -103,7 +103,7 @@ def from_html(source: str, original: Iterable[Token]) -> list[Token]:
 
 
 def has_words(tokens: Iterable[Token]) -> bool:
-    """Tell whether there is something to translate: a letter."""
+    """Tell whether the tokens hold text to translate, which is at least one letter."""
     return any(has_letter(token.text) for token in tokens)
 
 
@@ -113,11 +113,11 @@ def has_letter(text: str) -> bool:
 
 
 class Tagged(NamedTuple):
-    """A text whose tags are written in it, as in <b>this</b>.
+    """A text with its tags written inline, as in <b>this</b>.
 
     Attributes:
-        tokens: of the text.
-        sources: of each tag: what is written for it, and for its end.
+        tokens: the tokens of the text.
+        sources: for each tag, its source and the source of its end tag.
     """
 
     tokens: list[Token]
@@ -130,15 +130,15 @@ class Tagged(NamedTuple):
 
     @classmethod
     def of(cls, text: str, tags: Sequence[Tag]) -> "Tagged":
-        """Divide a text at its tags.
+        """Split a text at its tags.
 
         Args:
-            text: any.
-            tags: in their order; none begins before the end of the one before it.
+            text: any text.
+            tags: its tags in their order, without overlaps.
         """
         ends = _pairs(tags)
         tagged = cls([], [])
-        numbers: dict[int, int] = {}  # of pairs, by the starts of their ends
+        numbers: dict[int, int] = {}  # the numbers of pairs, by the start of their end tags
         done = 0
         for tag in tags:
             tagged.write(text[done : tag.start])
@@ -160,12 +160,12 @@ class Tagged(NamedTuple):
             self.tokens.append(Token(Kind.TEXT, text))
 
     def tag(self, kind: Kind, source: str, end: str = "") -> None:
-        """Add a tag that was not there."""
+        """Add a tag with its source."""
         self.tokens.append(Token(kind, tag=len(self.sources)))
         self.sources.append((source, end))
 
     def source(self, tokens: Iterable[Token]) -> str:
-        """Write tokens of this text, or of its translation."""
+        """Write tokens of this text, or of its translation, in the source format."""
         return "".join(
             token.text if token.kind is Kind.TEXT else self.sources[token.tag][token.kind is Kind.END]
             for token in tokens
@@ -176,9 +176,9 @@ def tags_of(text: str, pattern: re.Pattern[str]) -> list[Tag]:
     """Find tags in a text.
 
     Args:
-        text: any.
-        pattern: of a tag. Its groups say what it is: `name`, where it may be one of a pair, and `end`, where it is the
-            second one; or `stop`, where it ends a sentence; else it stands alone.
+        text: any text.
+        pattern: matches a tag. Its groups give the kind: `name` for a tag that can be one of a pair, with `end` for the
+            second of the pair; `stop` for a tag that ends a sentence; without groups the tag stands alone.
     """
     return list(map(_found, pattern.finditer(text)))
 
@@ -192,7 +192,7 @@ def _written(token: Token) -> str:
 
 
 def _texts(text: str, known: Mapping[int, Kind]) -> Iterator[Token]:
-    """Divide text at the placeholders of words that are kept."""
+    """Split text at the placeholders of kept words."""
     done = 0
     for found in _KEPT.finditer(text):
         if known.get(int(found[1])) is Kind.KEPT:
@@ -212,7 +212,7 @@ def _found(found: re.Match[str]) -> Tag:
 
 
 def _pairs(tags: Iterable[Tag]) -> dict[int, Tag]:
-    """Find the ends of tags, by the starts of their beginnings; of pairs that overlap, only one counts."""
+    """Map the start of each pair's first tag to its second tag; of two overlapping pairs, only one counts."""
     opened: deque[Tag] = deque(maxlen=_DEPTH)
     pairs: dict[int, Tag] = {}
     for tag in tags:

@@ -1,4 +1,4 @@
-"""Markdown: each paragraph, heading and cell of a table is a text; all else stays byte for byte."""
+"""Markdown: each paragraph, heading and table cell is a text; all other content stays byte for byte."""
 
 import re
 from collections import ChainMap
@@ -17,14 +17,14 @@ from dragoman.documents.markdown_tags import find_tags, make_parser
 _FRONT_MATTER: Final = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\n.*?\n(?:(?P=fence)|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
-_MAX_BYTES: Final = 2**19  # half a minute of work at worst, as for brackets alone
+_MAX_BYTES: Final = 2**19  # at worst, for example a file of brackets, this takes half a minute
 _CELLS: Final = ("th_open", "td_open")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 _LINE_BREAK: Final = re.compile(r"[ \t]*\n[ \t]*")
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]<>&~|#+=!-]|(?<=\d)[.)]|:(?=::)")
-# A word with which a line had better not begin: it might begin a list, a quotation or a heading.
+# A word that should not begin a line: it might start a list, a quotation or a heading.
 _BEGINS_BLOCK: Final = re.compile(r"[-+*=#>|:]|\d+[.)]$")
-# Where a line may end in the text that is written. No text has it: CommonMark replaces it.
+# A place in written text where the line may be broken. No input has this character: CommonMark replaces it.
 _GAP: Final = "\0"
 _GAPS_AT_END: Final = re.compile("\0+(?=[ \t]*\n)")
 
@@ -34,9 +34,9 @@ class _Block(NamedTuple):
 
     Attributes:
         first: its first line, from 0.
-        spans: of each of its lines, where the text begins and ends.
-        is_cell: whether it is in a table.
-        text: with its tags.
+        spans: where the text begins and ends in each of its lines.
+        is_cell: whether the text is a table cell.
+        text: the text with its tags.
     """
 
     first: int
@@ -50,13 +50,13 @@ class MarkdownDocument:
 
     Attributes:
         texts: one for each paragraph, heading and cell with words.
-        protects_placeholders: True: code is one, too.
+        protects_placeholders: True: kept code becomes placeholders, too.
     """
 
     protects_placeholders = True
 
     def __init__(self, content: bytes) -> None:
-        """Look for what is text; raises ValueError where it is not UTF-8, or is too large."""
+        """Find the texts; raises ValueError if the content is not UTF-8, or is too large."""
         if len(content) > _MAX_BYTES:
             raise ValueError(f"must be at most {_MAX_BYTES} bytes of Markdown")
         self._lines = lines_of(content)
@@ -68,7 +68,7 @@ class MarkdownDocument:
     def write(self, translations: Sequence[str | None]) -> bytes:
         """Give the content of the file; see `Document`."""
         lines = list(self._lines)
-        # From the end, so that the places of cells before it in a line stay right.
+        # From the end, so that a replaced cell does not move the cells before it in the same line.
         for block, translation in reversed(list(zip(self._blocks, translations, strict=True))):
             tokens = None if translation is None else _translated(block.text, translation)
             if tokens is not None:
@@ -97,13 +97,13 @@ class MarkdownDocument:
                 yield _Block(first, spans, is_cell, _tagged(token))
 
     def _spans(self, token: MarkdownToken, first: int, begin: int | None, *, is_cell: bool) -> list[tuple[int, int]]:
-        """Find a text in its lines; none where it stands there otherwise, as behind half of a tab.
+        """Find the spans of a text in its lines; none if the lines write it differently, as after a part of a tab.
 
         Args:
-            token: of the text.
+            token: the token of the text.
             first: its first line.
-            begin: where it begins in that at the earliest; None: it goes to the ends of its lines.
-            is_cell: whether it is in a table.
+            begin: the earliest start in the first line; None: the text extends to the line ends.
+            is_cell: whether the text is a table cell.
         """
         content = token.content.replace("|", "\\|") if is_cell else token.content
         spans = []
@@ -119,7 +119,7 @@ class MarkdownDocument:
     def _rewritten(self, block: _Block, lines: Sequence[str], tokens: Sequence[Token]) -> str:
         """Write the lines of a block with a translation.
 
-        Its characters are escaped only where they would be read as something else.
+        Characters are escaped only where the parser would misread them.
         """
         plain = _source(block.text, tokens, escapes=False)
         written = _put(block, lines, plain)
@@ -128,7 +128,7 @@ class MarkdownDocument:
         return _put(block, lines, _source(block.text, tokens, escapes=True))
 
     def _reads_as(self, written: str, text: Tagged, tokens: Sequence[Token]) -> bool:
-        """Tell whether lines are one text, with these tokens."""
+        """Tell whether these lines parse as one text with these tokens."""
         source = "".join(line.lstrip(" \t") for line in lines_of(written.encode()))
         parsed = self._parser.parse(source, {"references": ChainMap({}, self._references)})
         texts = [_tagged(token) for token in parsed if token.type == "inline"]
@@ -136,18 +136,18 @@ class MarkdownDocument:
 
 
 def read_markdown(content: bytes) -> MarkdownDocument:
-    """Read Markdown; raises ValueError where it is not UTF-8, or is too large."""
+    """Read Markdown; raises ValueError if the content is not UTF-8, or is too large."""
     return MarkdownDocument(content)
 
 
 def _tagged(token: MarkdownToken) -> Tagged:
-    """Read the text of a token, with neither escapes nor line breaks."""
+    """Read the text of a token; escapes and line breaks are resolved."""
     tokens, sources = Tagged.of(token.content, find_tags(token.content, token.children or []))
     return Tagged([each._replace(text=unescapeAll(_LINE_BREAK.sub(" ", each.text))) for each in tokens], sources)
 
 
 def _translated(text: Tagged, translation: str) -> list[Token] | None:
-    """Read a translation; None where what is kept, such as code, is not there once: then the text stays as it is."""
+    """Read a translation; None, so that the text stays, if a kept part such as code does not appear exactly once."""
     tokens = from_html(translation, text.tokens)
     return tokens if _kept(tokens) == _kept(text.tokens) else None
 
@@ -157,7 +157,7 @@ def _kept(tokens: Iterable[Token]) -> list[int]:
 
 
 def _source(text: Tagged, tokens: Sequence[Token], *, escapes: bool) -> str:
-    """Write tokens; a blank of the text, where a line may end, is a gap."""
+    """Write tokens; each blank at which a line may be broken becomes a gap."""
 
     def written(token: Token) -> str:
         special = _SPECIAL.sub(r"\\\g<0>", token.text) if escapes else token.text
@@ -168,7 +168,7 @@ def _source(text: Tagged, tokens: Sequence[Token], *, escapes: bool) -> str:
 
 
 def _seen(text: Tagged, tokens: Iterable[Token]) -> list[tuple[bool, str]]:
-    """Give what tokens say, so that those that say the same are equal."""
+    """Normalize tokens, so that tokens with the same meaning compare equal."""
     pieces = [(token.kind is Kind.TEXT, text.source([token])) for token in tokens]
     merged = [
         (is_text, "".join(piece for _, piece in group)) for is_text, group in groupby(pieces, lambda each: each[0])
@@ -177,7 +177,7 @@ def _seen(text: Tagged, tokens: Iterable[Token]) -> list[tuple[bool, str]]:
 
 
 def _put(block: _Block, lines: Sequence[str], source: str) -> str:
-    """Put a text into its lines: in place of several, as many as it needs, none longer than the longest one."""
+    """Put a text into its lines; several lines become as many as it needs, none longer than the longest of them."""
     heads = [line[:start] for line, (start, _) in zip(lines, block.spans, strict=True)]
     rest = lines[-1][block.spans[-1][1] :]
     if block.is_cell:
@@ -189,12 +189,12 @@ def _put(block: _Block, lines: Sequence[str], source: str) -> str:
 
 
 def _filled(source: str, heads: Sequence[str], width: int) -> list[str]:
-    """Divide a text into lines.
+    """Break a text into lines.
 
     Args:
-        source: of the text.
-        heads: what stands in front of its lines; of those behind the last one, as of that.
-        width: of a line.
+        source: the text.
+        heads: the text before each line; further lines use the last head.
+        width: the maximum length of a line.
     """
     lines: list[str] = []
     for forced in source.split("\n"):

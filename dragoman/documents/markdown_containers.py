@@ -1,4 +1,4 @@
-"""Fences of containers in Markdown, such as `:::note`: they stay, apart from their titles; what is inside is Markdown.
+"""Fences of Markdown containers, such as `:::note`: they stay, except their titles; their content is Markdown.
 
 https://docusaurus.io/docs/markdown-features/admonitions, https://pandoc.org/MANUAL.html#divs-and-spans,
 https://mystmd.org/guide/directives
@@ -10,9 +10,9 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 
-COLUMN: Final = "column"  # of a title in its line, in the meta of its token
+COLUMN: Final = "column"  # the column of a title in its line; key in the token's meta
 _BLANKS: Final = " \t"
-_LEAST: Final = 3  # colons of a fence
+_LEAST: Final = 3  # minimum number of colons of a fence
 _HEAD: Final = re.compile(r"(?P<colons>:{3,})[ \t]*(?P<name>\{[^{}]*\}|[A-Za-z][\w:.-]*)?(?:\{[^{}]*\})?[ \t]*")
 _OPTION: Final = re.compile(r":[\w-]+:(?:\s|\Z)")
 _PATH: Final = re.compile(r"[./]\w")
@@ -26,20 +26,20 @@ _VERBATIM: Final = frozenset(
 
 
 def enable_containers(parser: MarkdownIt) -> None:
-    """Let a parser know fences of containers."""
+    """Add the rule for container fences to a parser."""
     parser.block.ruler.before(
         "fence", "container", _container, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
 
 
 def _container(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """Take the line of a fence, and what belongs to it; a rule of markdown-it."""
+    """Consume the line of a fence, and options or content that are no text; a rule of markdown-it."""
     line = _line(state, first)
     head = _HEAD.match(line)
     if head is None or state.is_code_block(first):
         return False
     begin, stop = _title(line, head.end())
-    if begin < stop and head["name"] is None:  # text that begins with colons
+    if begin < stop and head["name"] is None:  # ordinary text that begins with colons
         return False
     if silent:
         return True
@@ -64,7 +64,7 @@ def _line(state: StateBlock, number: int) -> str:
 
 
 def _title(line: str, begin: int) -> tuple[int, int]:
-    """Find where the title of a container begins and ends: without colons and attributes behind it, and brackets."""
+    """Find the span of a container's title, without trailing colons and attributes, and without its brackets."""
     rest = line[begin:].rstrip(_BLANKS)
     bare = rest.rstrip(":")
     if len(rest) - len(bare) >= _LEAST:
@@ -81,10 +81,10 @@ def _is_path(title: str) -> bool:
 
 
 def _behind_fence(state: StateBlock, first: int, last: int, colons: int) -> int:
-    """Find the line behind the end of a container."""
+    """Find the line after the end of a container."""
     for number in range(first, last):
         line = _line(state, number).rstrip(_BLANKS)
-        if line and state.sCount[number] < state.blkIndent:  # the list that it is in has ended
+        if line and state.sCount[number] < state.blkIndent:  # the list around the container has ended
             return number
         if len(line) >= colons and not line.strip(":"):
             return number + 1
@@ -92,7 +92,7 @@ def _behind_fence(state: StateBlock, first: int, last: int, colons: int) -> int:
 
 
 def _behind_options(state: StateBlock, first: int, last: int) -> int:
-    """Find the line behind the options of a directive."""
+    """Find the line after the options of a directive."""
     number = first
     if number < last and _line(state, number).rstrip() == "---":
         ends = (each for each in range(number + 1, last) if _line(state, each).rstrip() == "---")

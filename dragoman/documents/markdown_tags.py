@@ -1,8 +1,8 @@
-"""Where the tags of Markdown stand in the source of a paragraph: emphasis, links, pictures, code, HTML.
+"""Positions of Markdown tags in the source of a paragraph: emphasis, links, pictures, code, HTML.
 
-markdown-it-py finds them by the rules of CommonMark, https://spec.commonmark.org, with the tables and the strikethrough
-of GitHub. Its tokens do not know their places in the source. So its rules are wrapped here: a token gets the place at
-which the rule was that made it.
+markdown-it-py finds the tags by the rules of CommonMark, https://spec.commonmark.org, with the tables and the
+strikethrough of GitHub. Its tokens have no positions. So its rules are wrapped here: each token gets the position of
+the rule that made it.
 """
 
 import re
@@ -23,7 +23,7 @@ _Placer = Callable[[rules.StateInline, Sequence[MarkdownToken], int], None]
 _PLACE: Final = "place"
 _HTML: Final = re.compile(r"<(?P<end>/)?(?P<name>[a-z][\w-]*)", re.IGNORECASE)
 _HTML_CODE: Final = re.compile(r"<(code|kbd|samp|tt|var)(?:\s[^<>]*)?>[^<>]*</\1>", re.IGNORECASE)
-# Text to CommonMark: the first line of an alert of GitHub, the box of a task, marks of footnotes, attributes of a
+# Plain text for CommonMark: the first line of a GitHub alert, the box of a task, marks of footnotes, attributes of a
 # heading, and addresses, which become links.
 _UNMARKED: Final = re.compile(
     r"(?P<head>\A\[![A-Za-z]+\][ \t]*\n)|\A\[[ xX]\](?=\s)|\[\^[^\]\s]+\]:?|\{[#.:][^{}\n]*\}"
@@ -32,7 +32,7 @@ _UNMARKED: Final = re.compile(
 
 
 def make_parser() -> MarkdownIt:
-    """Make a parser whose tokens inside paragraphs know their places."""
+    """Make a parser whose inline tokens have positions."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     enable_containers(parser)
     for name, (rule, place) in _RULES.items():
@@ -45,8 +45,8 @@ def find_tags(source: str, tokens: Iterable[MarkdownToken]) -> list[Tag]:
     """Find the tags of a paragraph, in their order.
 
     Args:
-        source: of the paragraph, as it was parsed.
-        tokens: inside the paragraph, of a parser of `make_parser`.
+        source: the source of the paragraph, as it was parsed.
+        tokens: the inline tokens of the paragraph, from a parser of `make_parser`.
     """
     marked = sorted(chain.from_iterable(_tags(source, token) for token in tokens if _PLACE in token.meta))
     unmarked: list[Tag] = []
@@ -58,7 +58,7 @@ def find_tags(source: str, tokens: Iterable[MarkdownToken]) -> list[Tag]:
 
 
 def _tags(source: str, token: MarkdownToken) -> Iterator[Tag]:
-    """Give the tags of a token: one, or for a picture two, around the text that stands for it."""
+    """Give the tags of a token: one, or for a picture two, around its alternative text."""
     start, stop = token.meta[_PLACE]
     if token.type in ("code_inline", "html_code") or token.markup == "autolink":
         yield Tag(start, stop, Kind.KEPT)
@@ -73,7 +73,7 @@ def _tags(source: str, token: MarkdownToken) -> Iterator[Tag]:
     elif token.type == "image":
         yield Tag(start, stop, Kind.ALONE)
     elif token.nesting:
-        # Of two characters, the token is the inner one.
+        # Strong emphasis has two characters; the token's position is that of the inner one.
         outer = token.type.startswith("strong")
         kind = Kind.BEGIN if token.nesting > 0 else Kind.END
         yield Tag(start - (outer and kind is Kind.BEGIN), stop + (outer and kind is Kind.END), kind, token.tag)
@@ -96,7 +96,7 @@ def _unmarked(found: re.Match[str]) -> Tag:
 
 
 def _html_code(state: rules.StateInline, silent: bool) -> bool:
-    """Take an element of HTML that holds code; a rule of markdown-it."""
+    """Consume an HTML element with code; a rule of markdown-it."""
     found = _HTML_CODE.match(state.src, state.pos, state.posMax)
     if found is None:
         return False
@@ -107,7 +107,7 @@ def _html_code(state: rules.StateInline, silent: bool) -> bool:
 
 
 def _placing(rule: _Rule, place: _Placer) -> _Rule:
-    """Have a rule write down where its tokens stand."""
+    """Wrap a rule so that it records the positions of its tokens."""
 
     def placing(state: rules.StateInline, silent: bool) -> bool:
         start, count = state.pos, len(state.tokens)
@@ -121,7 +121,7 @@ def _placing(rule: _Rule, place: _Placer) -> _Rule:
 
 
 def _place_whole(state: rules.StateInline, tokens: Sequence[MarkdownToken], start: int) -> None:
-    """Place what is one tag: the first token that is not the text before it."""
+    """Record the position of a rule's single tag: the first token other than preceding text."""
     token = next((token for token in tokens if token.type != "text"), None)
     if token is None:
         return
@@ -132,17 +132,17 @@ def _place_whole(state: rules.StateInline, tokens: Sequence[MarkdownToken], star
 
 
 def _place_link(state: rules.StateInline, tokens: Sequence[MarkdownToken], start: int) -> None:
-    """Place the two tags of a link, around its text."""
+    """Record the positions of the two tags of a link, around its text."""
     opening, closing = (token for token in tokens if token.nesting)
     opening.meta[_PLACE] = (start, start + 1)
     closing.meta[_PLACE] = (state.md.helpers.parseLinkLabel(state, start, True), state.pos)
 
 
 def _place_marks(state: rules.StateInline, tokens: Sequence[MarkdownToken], start: int) -> None:
-    """Place the marks of a run, such as each of `***`: of what they are tags shows later."""
+    """Record the positions of a run of marks, such as each of `***`: later rules decide their tags."""
     stop = state.pos
     for token in reversed(tokens):
-        if stop == start:  # the text before them
+        if stop == start:  # text before the run
             break
         token.meta[_PLACE] = (stop - len(token.content), stop)
         stop -= len(token.content)

@@ -1,4 +1,4 @@
-"""XML in which text and elements stand side by side, as in OpenDocument and XLIFF: to tokens, and back."""
+"""XML with text and elements side by side, as in OpenDocument and XLIFF: to tokens, and back."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ _LINES: Final = re.compile("(\n)")
 
 
 class Vocabulary(NamedTuple):
-    """What the elements of a format are; all others stand alone.
+    """The roles of a format's elements; any other element stands alone.
 
     Attributes:
-        holds: tells whether an element holds text of the sentence around it.
-        breaks: tells whether one ends a sentence.
-        blank: the name of an element that stands for blanks; "": there is none.
-        dropped: the name of one that says nothing once the text is another; "": there is none.
+        holds: tells whether an element holds text of the surrounding sentence.
+        breaks: tells whether an element ends a sentence.
+        blank: the name of the element for blanks; "": the format has none.
+        dropped: the name of an element that a changed text makes meaningless; "": the format has none.
     """
 
     holds: "Callable[[etree._Element], bool]"
@@ -31,16 +31,16 @@ class MixedText:
     """The content of an element.
 
     Attributes:
-        tokens: of its text.
+        tokens: the tokens of its text.
     """
 
     def __init__(self, element: "etree._Element", vocabulary: Vocabulary, *, keeps_lines: bool = False) -> None:
-        """Read an element, which stays as it is.
+        """Read an element without changing it.
 
         Args:
-            element: that holds text.
-            vocabulary: of its format.
-            keeps_lines: whether a line break in its text is one, not a blank.
+            element: the element with text.
+            vocabulary: the vocabulary of its format.
+            keeps_lines: whether a line break in the text ends a line; else it counts as a blank.
         """
         self._element, self._vocabulary, self._keeps_lines = element, vocabulary, keeps_lines
         self._tags: list[etree._Element | str] = []
@@ -88,7 +88,7 @@ class MixedText:
                 self.tokens.append(Token(Kind.TEXT, piece))
 
     def _add(self, kind: Kind, tag: "etree._Element | str") -> int:
-        """Add a tag; gives its number."""
+        """Add a tag and return its number."""
         self._tags.append(tag)
         self.tokens.append(Token(kind, tag=len(self._tags) - 1))
         return len(self._tags) - 1
@@ -100,7 +100,7 @@ def _empty(element: "etree._Element") -> None:
 
 
 def _append_text(holder: "etree._Element", text: str) -> None:
-    last = next(holder.iterchildren(reversed=True), None)  # lxml counts all children for a length
+    last = next(holder.iterchildren(reversed=True), None)  # len() of an lxml element would count all children
     if last is None:
         holder.text = (holder.text or "") + text
     else:

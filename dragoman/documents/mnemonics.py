@@ -1,7 +1,7 @@
-"""Mnemonics of labels, as the F of "&File" (Qt, Windows) and "_File" (GTK): taken out of a text, put into another.
+"""Mnemonics of labels, as the F of "&File" (Qt, Windows) and "_File" (GTK): removed from a text, put into another.
 
-A mark stands before the first letter or digit of a word, or before a small letter inside one, as in "E&xit". "R&D",
-"a & b", "&amp;" and "file_name" have no mark; a text with several has no mnemonic.
+A mark stands before the first letter or digit of a word, or before a small letter inside a word, as in "E&xit". "R&D",
+"a & b", "&amp;" and "file_name" have no mark; a text with several marks has no mnemonic.
 """
 
 import re
@@ -10,25 +10,25 @@ from typing import Final, NamedTuple
 
 from dragoman.documents.inline import Token
 
-_OPENING: Final = "\"'“‘«(&"  # may stand before a mark, the & as the second one of "&&"
-# Placeholders, addresses and references of characters have neither marks nor letters.
+_OPENING: Final = "\"'“‘«(&"  # may stand before a mark; for "&&", the first & stands before the second
+# Placeholders, addresses and character references hold neither marks nor letters.
 _CODE: Final = r"%\([^()]*\)\w|%[-+#.*\d$]*[a-zA-Z]{0,2}|\$?\{[^{}]*\}|\$\w+|\w+://\S+|&(?:#?\w+;|\w+=)"
 _MARKS: Final = re.compile(rf"{_CODE}|&&|(?P<mark>[&_])")
 _LETTERS: Final = re.compile(rf"{_CODE}|(?P<letter>[^\W_])")
 _WORD_BEFORE: Final = re.compile(r"[^\W_]*\Z")
-# In languages without small letters, a Latin letter stands behind the text: "文件(&F)".
+# In languages without small letters, a Latin letter follows the text: "文件(&F)".
 _APPENDED: Final = re.compile(r"\s?\([&_][^\W_]\)")
 _IDEOGRAPH: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _END: Final = re.compile(r"[\s.…:：]*\Z")
 
 
 class _Place(NamedTuple):
-    """A place in tokens.
+    """A position in tokens.
 
     Attributes:
-        number: of the token.
-        start: in its text.
-        text: of the token.
+        number: the index of the token.
+        start: the index in the token's text.
+        text: the text of the token.
     """
 
     number: int
@@ -37,19 +37,19 @@ class _Place(NamedTuple):
 
     @property
     def word_before(self) -> str:
-        """The letters and digits right before it."""
+        """The letters and digits directly before the position."""
         found = _WORD_BEFORE.search(self.text[: self.start])
         return found[0] if found else ""
 
 
 class Label(NamedTuple):
-    """A text of an interface.
+    """A text of a user interface.
 
     Attributes:
-        tokens: of its text, without its mark.
-        mark: of its mnemonic; "": it has none.
+        tokens: the tokens of the text, without the mark.
+        mark: the mark of the mnemonic; "": the text has none.
         letter: the mnemonic.
-        doubles: whether an & of its text is written as two.
+        doubles: whether an & in the text is written twice.
     """
 
     tokens: list[Token]
@@ -59,17 +59,17 @@ class Label(NamedTuple):
 
     @classmethod
     def read(cls, tokens: Sequence[Token], marks: str) -> "Label":
-        """Take the mark out of a text.
+        """Remove the mark from a text.
 
         Args:
-            tokens: of the text.
-            marks: what may be one: "&", or "&_".
+            tokens: the tokens of the text.
+            marks: the possible mark characters: "&", or "&_".
         """
         label = cls(list(tokens))
         for mark in marks:
             places = list(_places(tokens, mark))
             real = [place for place in places if _is_mark(place)]
-            # A second underscore belongs to a name or to emphasis; a second & is "and".
+            # Several underscores belong to names or emphasis, while a further & may be the word "and".
             if len(real) == 1 and (mark == "&" or len(places) == 1):
                 label = cls(_without(tokens, real[0]), mark, real[0].text[real[0].start + 1])
                 break
@@ -80,7 +80,7 @@ class Label(NamedTuple):
         return label
 
     def written(self, tokens: Sequence[Token]) -> list[Token]:
-        """Put the mark into a translation: before the same letter, if there is one, else before the first letter."""
+        """Put the mark into a translation: before the same letter if there is one, else before the first letter."""
         written = list(tokens)
         if self.doubles:
             written = [token._replace(text=token.text.replace("&", "&&")) for token in tokens]
@@ -92,7 +92,7 @@ class Label(NamedTuple):
         return written
 
     def _rank(self, place: _Place) -> tuple[bool, bool]:
-        """Say how bad a letter is: other letters, and among the same ones those inside words, are worse."""
+        """Rank a letter, lower is better: the same letter first, and among those a letter that begins a word."""
         if self._is_same(place):
             return False, bool(place.word_before)
         return True, place.text[place.start].isdigit()
@@ -121,12 +121,12 @@ def _is_mark(place: _Place) -> bool:
     if not word:
         before = text[start - 1 : start] if start else " "
         return behind.isalnum() and (before.isspace() or before in _OPENING)
-    # Names of programs rarely begin with a capital letter: "Cu_t" has a mark, "file_name" has none.
+    # Program names rarely begin with a capital letter: "Cu_t" has a mark, "file_name" has none.
     return word[-1].isalpha() and behind.islower() and (text[start] == "&" or word[0].isupper())
 
 
 def _without(tokens: Sequence[Token], place: _Place) -> list[Token]:
-    """Take out a mark, with its letter where that stands in brackets behind the text."""
+    """Remove a mark; its letter too, if both stand in brackets after the text."""
     text = place.text
     appended = _APPENDED.finditer(text) if any(map(_has_no_case, text[: place.start])) else ()
     whole = next((each.span() for each in appended if place.start in range(*each.span())), None)
@@ -141,7 +141,7 @@ def _has_no_case(letter: str) -> bool:
 
 
 def _appended(last: _Place, label: Label) -> tuple[_Place, str]:
-    """Say where a letter in brackets stands, and how it is written."""
+    """Give the position of a letter in brackets, and its source."""
     end = _END.search(last.text)
     return last._replace(start=end.start() if end else len(last.text)), f"({label.mark}{label.letter.upper()})"
 

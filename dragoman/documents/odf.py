@@ -19,7 +19,7 @@ _VOCABULARY: Final = Vocabulary(
 
 
 def odf_paragraphs(root: "etree._Element") -> Iterator[MixedText]:
-    """Yield the paragraphs of a part, but for those that were deleted and are kept as changes."""
+    """Yield the paragraphs of a part, without deleted paragraphs that are kept as tracked changes."""
     for element in root.iter(*_PARAGRAPHS):
         if next(element.iterancestors(_DELETED), None) is None:
             yield MixedText(element, _VOCABULARY)

@@ -1,4 +1,4 @@
-"""Documents of offices: Word (.docx), PowerPoint (.pptx) and OpenDocument text (.odt); each paragraph is a text."""
+"""Office documents: Word (.docx), PowerPoint (.pptx) and OpenDocument text (.odt); each paragraph is a text."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,19 +19,19 @@ class _Paragraph(Protocol):
 
     @property
     def tokens(self) -> Sequence[Token]:
-        """Of its text."""
+        """The tokens of its text."""
 
     def rewrite(self, tokens: Sequence[Token]) -> None:
-        """Put a translation into it."""
+        """Put a translation into the paragraph."""
 
 
 class _Format(NamedTuple):
-    """What the formats differ in.
+    """The differences between the formats.
 
     Attributes:
-        name: of the format.
-        parts: the pattern of the members that hold text.
-        paragraphs: yields those of a part, outer ones before those inside them.
+        name: the name of the format.
+        parts: the pattern of the names of the members with text.
+        paragraphs: yields the paragraphs of a part; a paragraph comes before those inside it.
     """
 
     name: str
@@ -66,11 +66,11 @@ class OfficeDocument:
         """Read the parts with text.
 
         Args:
-            content: of the file.
-            form: its format.
+            content: the content of the file.
+            form: the format of the file.
 
         Raises:
-            ValueError: it is no archive, or not one of the format.
+            ValueError: the content is no archive, or not one of this format.
         """
         self._archive = Archive(content)
         names = [name for name in self._archive.names if form.parts.fullmatch(name)]
@@ -105,15 +105,15 @@ class OfficeDocument:
 
 
 def read_docx(content: bytes) -> OfficeDocument:
-    """Read a document of Word; raises ValueError where it is none."""
+    """Read a Word document; raises ValueError for any other content."""
     return OfficeDocument(content, _WORD)
 
 
 def read_pptx(content: bytes) -> OfficeDocument:
-    """Read a presentation of PowerPoint; raises ValueError where it is none."""
+    """Read a PowerPoint presentation; raises ValueError for any other content."""
     return OfficeDocument(content, _POWERPOINT)
 
 
 def read_odt(content: bytes) -> OfficeDocument:
-    """Read a text of OpenDocument; raises ValueError where it is none."""
+    """Read an OpenDocument text; raises ValueError for any other content."""
     return OfficeDocument(content, _ODT)

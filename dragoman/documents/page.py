@@ -1,4 +1,4 @@
-"""A page of HTML: the whole of it is one text, and each attribute that people read is one, too."""
+"""An HTML page: the whole page is one text, and each attribute that people read is another."""
 
 import html
 import re
@@ -11,7 +11,7 @@ from dragoman.documents.html_tags import Attribute, StartTag, translated_tags
 from dragoman.documents.inline import has_letter
 
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
-_NOT_READ: Final = ("link", "style")  # their titles are names
+_NOT_READ: Final = ("link", "style")  # the titles of these elements are not shown
 _META: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
 _KEY_LENGTH: Final = 16
 
@@ -20,16 +20,16 @@ class HtmlDocument:
     """A page.
 
     Attributes:
-        texts: the whole of it, if it has words, and then the attributes.
+        texts: the whole page, if it has words, and then the attributes.
         protects_placeholders: False.
     """
 
     protects_placeholders = False
 
     def __init__(self, content: bytes) -> None:
-        """Read a page; raises ValueError where it is not UTF-8."""
+        """Read a page; raises ValueError if it is not UTF-8."""
         self._source = decoded(content)
-        # In the page, each attribute is this key and its number, for its tag may move. No page holds its own hash.
+        # Keys with numbers replace the attributes, because their tags may move. No page holds its own hash.
         self._key = sha256(content).hexdigest()[:_KEY_LENGTH]
         self._attributes = sorted(attribute for tag in translated_tags(self._source) for attribute in _read(tag))
         self.texts: list[DocumentText] = []
@@ -69,17 +69,17 @@ class HtmlDocument:
 
 
 def read_html(content: bytes) -> HtmlDocument:
-    """Read a page; raises ValueError where it is not UTF-8."""
+    """Read a page; raises ValueError if it is not UTF-8."""
     return HtmlDocument(content)
 
 
 def say_language(content: bytes, source: str, target: str) -> bytes:
-    """Let a translated page say its language, if it said that of its source.
+    """Set the language of a translated page, if the page stated the source language.
 
     Args:
-        content: of the page.
-        source: language that it was translated from; "": nobody has said it.
-        target: language that it was translated into.
+        content: the content of the page.
+        source: language that the page was translated from; "": unknown.
+        target: language that the page was translated into.
     """
     page = decoded(content)
     root = next((tag for tag in translated_tags(page) if tag.name == "html"), None)
@@ -90,12 +90,12 @@ def say_language(content: bytes, source: str, target: str) -> bytes:
 
 
 def _language(code: str) -> str:
-    """Give the language of a code, without region and script."""
+    """Give the language of a code, without script and region."""
     return code.partition("-")[0].lower()
 
 
 def _read(tag: StartTag) -> Iterator[Attribute]:
-    """Yield the attributes of a tag that people read, and that have words."""
+    """Yield the attributes of a tag that people read and that have words."""
     names: Sequence[str] = () if tag.name in _NOT_READ else _READ
     if tag.name == "meta" and (tag.value("name") or tag.value("property")).lower() in _META:
         names = ("content",)

@@ -21,7 +21,7 @@ class PlainText:
     protects_placeholders = False
 
     def __init__(self, content: bytes) -> None:
-        """Read lines, whichever their ends are; raises ValueError where they are not UTF-8."""
+        """Read lines with any kind of line ends; raises ValueError if they are not UTF-8."""
         self._lines = lines_of(content)
         self._places = [place for place, line in enumerate(self._lines) if has_letter(line)]
         self.texts = [
@@ -29,7 +29,7 @@ class PlainText:
         ]
 
     def write(self, translations: Sequence[str | None]) -> bytes:
-        """Give the content of the file, blanks at the ends of lines as before; see `Document`."""
+        """Give the content of the file; blanks around a line stay. See `Document`."""
         lines = list(self._lines)
         for place, translation in zip(self._places, translations, strict=True):
             if translation is not None:
@@ -40,12 +40,12 @@ class PlainText:
 
 
 def read_text(content: bytes) -> PlainText:
-    """Read plain text; raises ValueError where it is not UTF-8."""
+    """Read plain text; raises ValueError if it is not UTF-8."""
     return PlainText(content)
 
 
 def _words(line: str) -> str:
-    """Leave out blanks at the ends of a line, and a byte order mark."""
+    """Remove the blanks around a line, and a byte order mark."""
     return line.removeprefix("\ufeff").strip()
 
 

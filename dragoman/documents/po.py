@@ -1,7 +1,7 @@
-"""PO files of gettext: what has no translation gets one, all else stays.
+"""PO files of gettext: untranslated messages get a translation, all other content stays.
 
-A form of a plural is the translation of the singular where the header's formula gives that form for one thing, and for
-no other number up to 100; else of the plural.
+A plural form gets the translation of the singular if the header's formula gives this form for 1, and for no other
+number up to 100; any other form gets the translation of the plural.
 """
 
 import gettext
@@ -22,19 +22,19 @@ _TAG: Final = re.compile(
 )
 _CHARSET: Final = re.compile(rb'"Content-Type:[^"\n]*charset=([\w.:-]+)', re.IGNORECASE)
 _PLURALS: Final = re.compile(r"nplurals\s*=\s*([1-9])\s*;\s*plural\s*=\s*([^;]+)")
-_OF_QT: Final = "X-Qt-Contexts"  # in the header
+_OF_QT: Final = "X-Qt-Contexts"  # a key in the header
 _COUNTS: Final = range(101)
-_WIDTH: Final = 78  # of a line that polib writes; gettext's own
+_WIDTH: Final = 78  # of a line that polib writes; gettext's default
 
 
 class _Gap(NamedTuple):
-    """What an entry lacks.
+    """A missing translation of an entry.
 
     Attributes:
-        entry: of the file.
-        forms: of the plural that the text is for; none: the entry has no plural.
-        text: of its source.
-        label: that text, to be translated.
+        entry: the entry of the file.
+        forms: the plural forms that the text is for; empty: the entry has no plural.
+        text: the source text.
+        label: the text to translate, without its mnemonic.
     """
 
     entry: polib.POEntry
@@ -54,14 +54,14 @@ class PoDocument:
     protects_placeholders = True
 
     def __init__(self, file: polib.POFile, *, newline: str) -> None:
-        """Look for what is to be translated.
+        """Find the missing translations.
 
         Args:
-            file: that was read.
-            newline: its ends of lines.
+            file: the parsed file.
+            newline: its line end.
 
         Raises:
-            ValueError: an entry has a plural, and the header does not say which forms there are.
+            ValueError: an entry has a plural, and the header does not define the plural forms.
         """
         self._file, self._newline = file, newline
         self._gaps = [gap for gap in _gaps(file) if has_words(gap.label.tokens)]
@@ -87,7 +87,7 @@ def read_po(content: bytes) -> PoDocument:
     """Read a file, in the charset that its header names.
 
     Raises:
-        ValueError: it is no PO file, or as `PoDocument`.
+        ValueError: the content is no PO file, or as `PoDocument`.
     """
     named = _CHARSET.search(content)
     charset = named[1].decode("ascii") if named and named[1] != b"CHARSET" else "utf-8"
@@ -97,7 +97,7 @@ def read_po(content: bytes) -> PoDocument:
         raise ValueError(f"is not in the charset of its header, {charset}") from error
     newline = "\r\n" if "\r\n" in text else "\n"
     try:
-        # polib takes text that is the path of a file for that; no path begins with a line break.
+        # polib opens a file if the text is the path of one; no path begins with a line break.
         file = polib.pofile("\n" + text.replace("\r\n", "\n"), wrapwidth=_WIDTH)
     except (OSError, ValueError, LookupError) as error:
         raise ValueError(f"is no PO file: {error}") from error
@@ -107,7 +107,7 @@ def read_po(content: bytes) -> PoDocument:
 
 
 def _gaps(file: polib.POFile) -> Iterator[_Gap]:
-    """Find what is missing in a file."""
+    """Find the missing translations of a file."""
     marks = "&" if _OF_QT in file.metadata else "&_"
     for entry in file:
         if entry.obsolete or entry.fuzzy:
@@ -118,7 +118,7 @@ def _gaps(file: polib.POFile) -> Iterator[_Gap]:
 
 
 def _missing(entry: polib.POEntry, header: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """Give the texts of an entry that have no translation, and for which forms of the plural each is."""
+    """Give the untranslated texts of an entry, each with the plural forms that it is for."""
     if entry.msgid_plural:
         yield from _missing_forms(entry, header)
     elif not entry.msgstr:
@@ -138,7 +138,7 @@ def _missing_forms(entry: polib.POEntry, header: str) -> Iterator[tuple[str, Seq
 
 
 def _plural_forms(header: str, entry: polib.POEntry) -> tuple[int, int | None]:
-    """Read how many forms there are, and which of them is of one thing alone, if there is one."""
+    """Read the number of plural forms, and the form for exactly one thing; None if no form is for 1 alone."""
     found = _PLURALS.search(header)
     if found is None:
         raise ValueError(
@@ -153,4 +153,4 @@ def _plural_forms(header: str, entry: polib.POEntry) -> tuple[int, int | None]:
 
 
 def _place(entry: polib.POEntry) -> str:
-    return f"line {(entry.linenum or 1) - 1}"  # of the content without the line break in front of it
+    return f"line {(entry.linenum or 1) - 1}"  # without the line break that was added in front

@@ -1,8 +1,8 @@
-"""Paragraphs of Word and PowerPoint: runs, each with its format, become spans of HTML, and runs again.
+"""Paragraphs of Word and PowerPoint: runs with formats become spans of HTML, and then runs again.
 
 Office Open XML, ECMA-376: WordprocessingML (w:p, w:r, w:t) and DrawingML (a:p, a:r, a:t) differ in names alone. The
-format that most of a paragraph has needs no span, and neighbours of the same format are one: Word divides text where
-nobody sees it.
+most frequent format of a paragraph needs no span. Adjacent runs with the same format are joined, because Word splits
+text invisibly.
 """
 
 from collections import Counter
@@ -17,25 +17,25 @@ from dragoman.documents.safe_xml import XML_SPACE
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_DEPTH: Final = 8  # of fields in fields
-# Of a format, what nobody sees; without it more runs are alike.
+_DEPTH: Final = 8  # nesting levels of fields
+# Invisible parts of a format; without them more runs have equal formats.
 _UNSEEN: Final = frozenset({f"{_W}lang", f"{_W}noProof"})
 _UNSEEN_ATTRIBUTES: Final = ("lang", "altLang", "dirty", "err", "noProof")
 
 
 class Names(NamedTuple):
-    """The names of the elements of a language.
+    """The element names of an XML vocabulary.
 
     Attributes:
-        paragraph: itself.
-        head: what stands before all else in a paragraph.
-        tail: what stands behind all else in it; "": nothing does.
+        paragraph: the paragraph.
+        head: an element at the beginning of a paragraph.
+        tail: an element at the end of a paragraph; "": none.
         run: text with a format.
-        format: of a run.
-        text: in a run.
-        breaks: what ends a sentence.
-        holders: what holds runs, such as a link.
-        dropped: what says nothing once the text is another.
+        format: the format of a run.
+        text: the text of a run.
+        breaks: elements that end a sentence.
+        holders: elements that hold runs, such as a link.
+        dropped: elements that a changed text makes meaningless.
     """
 
     paragraph: str
@@ -74,33 +74,33 @@ DRAWING: Final = Names(
 
 
 class _Format(NamedTuple):
-    """A format that is not that of most of the paragraph."""
+    """A format other than the paragraph's most frequent one."""
 
     element: "etree._Element | None"
 
 
 class _Moved(NamedTuple):
-    """Elements that go where their words go."""
+    """Elements that move together with the words beside them."""
 
     elements: "Sequence[etree._Element]"
 
 
 class _Wrapped(NamedTuple):
-    """What stands in a run beside text, and gets a run of its own."""
+    """A child of a run other than text; gets a run of its own."""
 
     child: "etree._Element"
     format: "etree._Element | None"
 
 
 class _Field(NamedTuple):
-    """What stands before and behind the result of a field."""
+    """The elements before and after the result of a field."""
 
     before: "Sequence[etree._Element]"
     behind: "Sequence[etree._Element]"
 
 
 class _Holder(NamedTuple):
-    """An element that holds runs, and the one inside it in which they are."""
+    """An element that holds runs, and the inner element that contains them."""
 
     outer: "etree._Element"
     inner: "etree._Element"
@@ -110,16 +110,16 @@ class RunParagraph:
     """A paragraph.
 
     Attributes:
-        tokens: of its text.
+        tokens: the tokens of its text.
     """
 
     def __init__(self, element: "etree._Element", names: Names) -> None:
-        """Read a paragraph, which stays as it is."""
+        """Read a paragraph without changing it."""
         self._element, self._names = element, names
         self._base = _most_frequent(element, names)
         self._base_key = _key(self._base)
         self._tags: list[_Format | _Moved | _Wrapped | _Field | _Holder] = []
-        self._opened: tuple[int, bytes] | None = None  # the format that is open: its tag and key
+        self._opened: tuple[int, bytes] | None = None  # the open format: its tag and key
         self.tokens: list[Token] = []
         self._read([child for child in element if child.tag not in (names.head, names.tail)])
         self._close()
@@ -159,7 +159,7 @@ class RunParagraph:
         return run
 
     def _read(self, children: "Sequence[etree._Element]") -> None:
-        """Read what stands beside each other."""
+        """Read sibling elements."""
         names, index = self._names, 0
         marks = [_field_marks(child) for child in children]
         while index < len(children):
@@ -190,7 +190,7 @@ class RunParagraph:
                 self._add(Kind.ALONE, _Wrapped(child, form))
 
     def _read_field(self, runs: "Sequence[etree._Element]") -> None:
-        """Read a field: the text of a link is translated, the result of any other is computed."""
+        """Read a field: the text of a link is translated; Word computes the result of other fields."""
         result = next((index for index, run in enumerate(runs) if "separate" in _field_marks(run)), None)
         code = "".join(text.text or "" for run in runs for text in run.iter(f"{_W}instrText"))
         if result is None or code.split()[:1] != ["HYPERLINK"]:
@@ -205,7 +205,7 @@ class RunParagraph:
         self.tokens.append(Token(Kind.END, tag=number))
 
     def _write(self, text: str, form: "etree._Element | None") -> None:
-        """Add text, inside an element of its format if it is not that of most."""
+        """Add text, inside an element of its format if that is not the most frequent one."""
         wanted = _key(form)
         if not text:
             return
@@ -216,21 +216,21 @@ class RunParagraph:
         self.tokens.append(Token(Kind.TEXT, text))
 
     def _add(self, kind: Kind, tag: "_Format | _Moved | _Wrapped | _Field | _Holder") -> int:
-        """Add a tag; gives its number."""
+        """Add a tag and return its number."""
         self._close()
         self._tags.append(tag)
         self.tokens.append(Token(kind, tag=len(self._tags) - 1))
         return len(self._tags) - 1
 
     def _close(self) -> None:
-        """Close the element of a format."""
+        """Close the element of the open format."""
         if self._opened is not None:
             self.tokens.append(Token(Kind.END, tag=self._opened[0]))
         self._opened = None
 
 
 def _begun(tag: "_Format | _Field | _Holder", holder: "etree._Element") -> "etree._Element":
-    """Begin an element; gives what holds what is inside."""
+    """Begin an element; returns the element for its content."""
     if isinstance(tag, _Holder):
         tag.inner[:] = []
         holder.append(tag.outer)
@@ -241,7 +241,7 @@ def _begun(tag: "_Format | _Field | _Holder", holder: "etree._Element") -> "etre
 
 
 def _most_frequent(paragraph: "etree._Element", names: Names) -> "etree._Element | None":
-    """Find the format that most of the text has."""
+    """Find the most frequent format of the text."""
     sizes: Counter[bytes] = Counter()
     formats: dict[bytes, etree._Element | None] = {}
     for run in paragraph.iter(names.run):
@@ -252,7 +252,7 @@ def _most_frequent(paragraph: "etree._Element", names: Names) -> "etree._Element
 
 
 def _key(form: "etree._Element | None") -> bytes:
-    """Write what is seen of a format, so that alike ones are equal."""
+    """Serialize the visible parts of a format, so that equal formats compare equal."""
     if form is None:
         return b""
     seen = deepcopy(form)
@@ -269,10 +269,10 @@ def _field_marks(run: "etree._Element") -> list[str]:
 
 
 def _end_of_field(marks: Sequence[Sequence[str]], start: int) -> int | None:
-    """Find where a field ends that begins at a child; None where none begins, or it goes on in another paragraph.
+    """Find the end of the field that begins at a child; None if no field begins there, or it ends in another paragraph.
 
     Args:
-        marks: of fields, in each child.
+        marks: the field marks of each child.
         start: the index of the child.
     """
     if "begin" not in marks[start]:

@@ -1,4 +1,4 @@
-"""XML of strangers: no entity is declared, no other file is read, the depth is bounded."""
+"""XML from untrusted sources: entities are refused, no other file is read, the depth is bounded."""
 
 import re
 from typing import Final
@@ -6,8 +6,8 @@ from typing import Final
 from lxml import etree
 
 _NOT_ALLOWED: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-MAX_BYTES: Final = 64 * 2**20  # of a file; in memory it takes several times as many
-MAX_TAGS: Final = 2_000_000  # of a document; each takes some hundred bytes of memory, however short it is
+MAX_BYTES: Final = 64 * 2**20  # of a file; the parsed tree takes several times as much memory
+MAX_TAGS: Final = 2_000_000  # of a document; in memory even a short tag takes some hundred bytes
 XML_SPACE: Final = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -15,12 +15,12 @@ def parse(content: bytes, max_tags: int = MAX_TAGS) -> "etree._ElementTree":
     """Read XML.
 
     Args:
-        content: of a file.
-        max_tags: that are left of the document.
+        content: the content of a file.
+        max_tags: the number of tags still allowed in the document.
 
     Raises:
-        ValueError: it is none, is too large, has too many tags, or has a document type, which could declare entities
-            without end.
+        ValueError: the content is no XML, is too large, has too many tags, or has a document type, whose entities could
+            expand without end.
     """
     if len(content) > MAX_BYTES:
         raise ValueError(f"must have at most {MAX_BYTES} bytes of XML")
@@ -47,5 +47,5 @@ def serialized(tree: "etree._ElementTree") -> bytes:
 
 
 def allowed(text: str) -> str:
-    """Leave out the characters that XML cannot hold."""
+    """Remove the characters that XML cannot hold."""
     return _NOT_ALLOWED.sub("", text)

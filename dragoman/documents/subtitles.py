@@ -1,4 +1,4 @@
-"""Subtitles, SubRip (.srt) and WebVTT (.vtt): the lines of cues are replaced, all else stays byte for byte.
+"""Subtitles, SubRip (.srt) and WebVTT (.vtt): the lines of cues are replaced, all other content stays byte for byte.
 
 WebVTT: https://www.w3.org/TR/webvtt1/
 """
@@ -19,12 +19,12 @@ _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\xa0": "&nbsp;", "\
 
 
 class _Syntax(NamedTuple):
-    """What the formats differ in.
+    """The differences between the formats.
 
     Attributes:
-        tag: the pattern of what is no text inside a line, see `Tagged.read`.
-        read: text of its source.
-        write: the source of text.
+        tag: the pattern of markup inside a line, see `Tagged.read`.
+        read: turns source into text.
+        write: turns text into source.
     """
 
     tag: re.Pattern[str]
@@ -45,12 +45,12 @@ _VTT: Final = _Syntax(
 
 
 class _Spoken(NamedTuple):
-    """What is said.
+    """A speech and its text.
 
     Attributes:
-        speech: in the file.
-        text: of it; in small letters if it is in capitals.
-        in_capitals: whether it is.
+        speech: the speech in the file.
+        text: its text; in small letters if the file has it in capitals.
+        in_capitals: whether the file has the text in capitals.
     """
 
     speech: Speech
@@ -66,7 +66,7 @@ class _Spoken(NamedTuple):
         return cls(speech, Tagged(list(in_small_letters(tokens)) if capitals else tokens, text.sources), capitals)
 
     def translated(self, translation: str) -> list[Token]:
-        """Read its translation."""
+        """Read the translation of the speech."""
         tokens = from_html(translation, self.text.tokens)
         return list(in_capitals(tokens)) if self.in_capitals else tokens
 
@@ -75,18 +75,18 @@ class Subtitles:
     """A file of cues.
 
     Attributes:
-        texts: one for what is said in one cue, or in several where a sentence runs over them.
+        texts: one for each speech in one cue, or in several cues if a sentence runs over them.
         protects_placeholders: False.
     """
 
     protects_placeholders = False
 
     def __init__(self, lines: list[str], syntax: _Syntax) -> None:
-        """Look for cues.
+        """Find the cues.
 
         Args:
-            lines: of the file, with their ends.
-            syntax: of its format.
+            lines: the lines of the file, with their line ends.
+            syntax: the syntax of its format.
         """
         self._lines, self._syntax = lines, syntax
         self._cues = list(_cues(lines))
@@ -113,7 +113,7 @@ class Subtitles:
         return "".join(self._replaced(written)).encode()
 
     def _replaced(self, written: Sequence[Sequence[str]]) -> Iterator[str]:
-        """Yield the lines of the file with other lines in its cues."""
+        """Yield the lines of the file with the new lines in its cues."""
         done = 0
         for cue, lines in zip(self._cues, written, strict=True):
             yield from self._lines[done : cue.first]
@@ -129,7 +129,7 @@ class Subtitles:
 
 
 def read_srt(content: bytes) -> Subtitles:
-    """Read a SubRip file; raises ValueError where it is none, or is not UTF-8."""
+    """Read a SubRip file; raises ValueError if the content has another format, or is not UTF-8."""
     lines = lines_of(content)
     if not any(map(_TIMING.match, lines)) and any(line.strip() for line in lines):
         raise ValueError("is no SubRip: it has no times such as 00:00:01,000 --> 00:00:03,500")
@@ -137,7 +137,7 @@ def read_srt(content: bytes) -> Subtitles:
 
 
 def read_vtt(content: bytes) -> Subtitles:
-    """Read a WebVTT file; raises ValueError where it is none, or is not UTF-8."""
+    """Read a WebVTT file; raises ValueError if the content has another format, or is not UTF-8."""
     lines = lines_of(content)
     if not "".join(lines[:1]).removeprefix("\ufeff").startswith("WEBVTT"):
         raise ValueError("is no WebVTT: it does not begin with WEBVTT")
@@ -145,7 +145,7 @@ def read_vtt(content: bytes) -> Subtitles:
 
 
 def _cues(lines: Sequence[str]) -> Iterator[Cue]:
-    """Find the lines of text: those below a timing, up to an empty line or the next cue."""
+    """Find the cues: their text is the lines after a timing, up to an empty line or the next cue."""
     timings = [_TIMING.match(line) for line in lines]
     for index, timing in enumerate(timings):
         if timing is None:

@@ -1,4 +1,4 @@
-"""XLIFF 1.2 and 2: a unit without a translation gets one, its inline elements inside it.
+"""XLIFF 1.2 and 2: an untranslated unit gets a translation that contains its inline elements.
 
 https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html, https://docs.oasis-open.org/xliff/xliff-core/v2.1/
 """
@@ -16,16 +16,16 @@ from dragoman.documents.mixed import MixedText, Vocabulary
 from dragoman.documents.mnemonics import Label
 
 _STATE: Final = "translated"
-_OF_QT: Final = "urn:trolltech:names:ts:document:1.0"  # a namespace that Qt's lconvert declares
+_OF_QT: Final = "urn:trolltech:names:ts:document:1.0"  # the namespace that Qt's lconvert declares
 _UNTRANSLATED: Final = ("new", "needs-translation", "initial")
 
 
 class _Version(NamedTuple):
-    """What the versions differ in.
+    """The differences between the versions.
 
     Attributes:
-        units: the names of what has a source and a target.
-        state_of_unit: whether the state is an attribute of that, not of the target.
+        units: the element names of units with a source and a target.
+        state_of_unit: whether the unit has the attribute state; else the target has it.
     """
 
     units: str
@@ -55,11 +55,11 @@ class _Unit(NamedTuple):
     """A unit that has no translation.
 
     Attributes:
-        element: itself.
-        source: of it.
-        target: a copy of the source that becomes its target.
-        text: of the target.
-        label: that text, to be translated.
+        element: the element of the unit.
+        source: the source element.
+        target: a copy of the source that becomes the target.
+        text: the text of the target.
+        label: the text to translate, without its mnemonic.
     """
 
     element: "etree._Element"
@@ -80,13 +80,13 @@ class XliffDocument:
     protects_placeholders = True
 
     def __init__(self, content: bytes) -> None:
-        """Look for what is to be translated.
+        """Find the untranslated units.
 
         Args:
-            content: of the file.
+            content: the content of the file.
 
         Raises:
-            ValueError: it is no XLIFF of a version that is known.
+            ValueError: the content is no XLIFF of a supported version.
         """
         self._tree = safe_xml.parse(content)
         root = etree.QName(self._tree.getroot())
@@ -130,7 +130,7 @@ class XliffDocument:
         return (element if self._version.state_of_unit else target).get("state") not in _UNTRANSLATED
 
     def _put(self, unit: _Unit) -> None:
-        """Put a target behind its source, in the place of one that was there."""
+        """Put the target after its source, in place of an earlier target."""
         old = unit.element.find(f"{self._space}target")
         if old is None:
             unit.target.tail, before = unit.source.tail, unit.source
@@ -143,12 +143,12 @@ class XliffDocument:
 
 
 def read_xliff(content: bytes) -> XliffDocument:
-    """Read a file; raises ValueError where it is no XLIFF."""
+    """Read a file; raises ValueError if the content is no XLIFF."""
     return XliffDocument(content)
 
 
 def _is_translated(element: "etree._Element") -> bool:
-    """Tell whether a unit is to be translated: the nearest element that says it decides."""
+    """Tell whether a unit is to be translated: the nearest element with the attribute translate decides."""
     said = next((each.get("translate") for each in (element, *element.iterancestors()) if each.get("translate")), "yes")
     return said != "no"
 

@@ -1,1 +1,1 @@
-"""What real input looks like, made of clean pairs: pure functions of a pair and a generator of random numbers."""
+"""Clean pairs made similar to real input: pure functions of a pair and a random number generator."""

@@ -1,4 +1,4 @@
-"""A pair of a corpus, changed as some rates say."""
+"""Changes pairs of a corpus at given rates."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -10,27 +10,27 @@ from model.augmentation.spelling import Pair
 from model.augmentation.times import times
 
 _SENTENCE_ENDS: Final = (".", "!", "?", "…")
-_MOST_WORDS: Final = 22  # of a source that others are joined to
+_MOST_WORDS: Final = 22  # the largest source to which others are joined
 _KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class Augmenter:
-    """Changes pairs by the kinds of augmentation, each independently of the others, in the order of `Kind`."""
+    """Changes pairs by the kinds of augmentation, independently of each other, in the order of `Kind`."""
 
     def __init__(self, rates: Mapping[Kind, float]) -> None:
-        """Take the share of the pairs that each kind changes; a kind that is missing changes none."""
+        """Set the share of pairs that each kind changes; a missing kind changes none."""
         self._rates = [(kind, rates[kind]) for kind in _KINDS if rates.get(kind)]
 
     def augment(self, pair: Pair, random: Random, other: Callable[[], Pair]) -> Pair:
-        """Change a pair: a pure function of it, of the state of `random`, and of the other pairs.
+        """Change a pair: a pure function of the pair, the state of `random` and the other pairs.
 
         Args:
             pair: source and target.
-            random: decides what is changed.
+            random: decides the changes.
             other: gives another pair of the corpus, to be joined.
 
         Returns:
-            Source and target, neither empty, without tabs and ends of lines that were not there before.
+            Source and target, neither empty, without new tabs or line ends.
         """
         for kind, rate in self._rates:
             if random.random() < rate:
@@ -65,7 +65,7 @@ def _changed(kind: Kind, pair: Pair, random: Random, other: Callable[[], Pair]) 
 
 
 def _joined(pair: Pair, count: int, other: Callable[[], Pair]) -> Pair:
-    """Put other pairs behind one, while it ends as sentences do and is short."""
+    """Append other pairs to a pair, while it ends like a sentence and is short."""
     source, target = pair
     for _ in range(count):
         if source.count(" ") >= _MOST_WORDS or not all(side.endswith(_SENTENCE_ENDS) for side in (source, target)):

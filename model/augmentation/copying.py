@@ -1,4 +1,4 @@
-"""Things that a translation copies, put into both sides: in place of words that they share, or between words."""
+"""Items that a translation copies, put into both sides: in place of shared words, or between words."""
 
 import re
 from collections import Counter
@@ -11,10 +11,10 @@ from model.augmentation import invention
 from model.augmentation.spelling import Pair
 from model.stand_ins import MOST, STAND_INS
 
-# Without punctuation and brackets around it.
+# A word without surrounding punctuation and brackets.
 _WORD: Final = re.compile(r"(?<!\S)[\"'(\[„“«]*([^\s\"'(\[„“«](?:\S*[^\s\"')\].,;:!?…”“»])?)[\"')\].,;:!?…”“»]*(?!\S)")
 _MARK: Final = re.compile(r"(?<=[^\W_])[,;:.!?](?= )")
-_NAMES_BY_NAMES: Final = 0.7  # the share of names that give way to names, the others to anything
+_NAMES_BY_NAMES: Final = 0.7  # the share of names that are replaced by names; the others by any item
 _END_MARKS: Final = " .!?…:;,"
 _IN_FRONT: Final = ("{} ", "{}: ", "{}, ", "({}) ", "- {} ")
 _BETWEEN: Final = (" {}", " {}", " ({})")
@@ -23,7 +23,7 @@ _BEHIND: Final = (" {}", " ({})")
 
 
 class _Place(NamedTuple):
-    """Of a thing in both sides: characters [start, stop) of each that give way to it, and what may stand around it."""
+    """A place in both sides: the span [start, stop) of each that an item replaces, and the possible text around it."""
 
     source: tuple[int, int]
     target: tuple[int, int]
@@ -36,13 +36,13 @@ def copies(pair: Pair, random: Random) -> Pair:
 
 
 def names(pair: Pair, random: Random) -> Pair:
-    """Put made-up names, addresses, numbers or placeholders in place of one or two that both sides share."""
+    """Replace one or two items that both sides share by made-up names, addresses, numbers or placeholders."""
     shared = _shared(*pair)
     return _put(pair, random.sample(shared, min(len(shared), random.choice((1, 2)))), _copied, random)
 
 
 def stand_ins(pair: Pair, random: Random) -> Pair:
-    """Put 1 to 8 of the names that stand in for protected text into both sides, each once, as the server does."""
+    """Put 1 to 8 of the stand-ins for protected text into both sides, each once, as the server does."""
     around = " ".join(pair).casefold()
     free = [name for name in STAND_INS if name.casefold() not in around]
     names = random.sample(free, min(len(free), random.randint(1, MOST)))
@@ -58,14 +58,14 @@ def _copied(old: str, random: Random) -> str:
 
 
 def _places(pair: Pair, count: int, random: Random) -> list[_Place]:
-    """Choose places: shared words as far as there are any, then places between words."""
+    """Choose places: shared words first, then places between words."""
     shared, seams = _shared(*pair), _seams(*pair)
     places = random.sample(shared, min(len(shared), count))
     return places + random.choices(seams, k=count - len(places))
 
 
 def _put(pair: Pair, places: Sequence[_Place], new: Callable[[str, Random], str], random: Random) -> Pair:
-    """Put things into both sides; `new` gives the next one, in place of a word or of ""."""
+    """Put items into both sides; `new` gives the next item for a replaced word, or for ""."""
     source, target = pair
     things = [random.choice(place.forms).format(new(source[slice(*place.source)], random)) for place in places]
     return edited(source, [place.source for place in places], things), edited(
@@ -74,11 +74,11 @@ def _put(pair: Pair, places: Sequence[_Place], new: Callable[[str, Random], str]
 
 
 def _shared(source: str, target: str) -> list[_Place]:
-    """Find the words that stand once in each side, and there for themselves: names, numbers, addresses."""
+    """Find the words that occur exactly once, and separately, in each side: names, numbers, addresses."""
     found = [list(_WORD.finditer(side)) for side in (source, target)]
     counts = [Counter(word[1] for word in words) for words in found]
     spans = {word[1]: word.span(1) for word in found[1]}
-    # Of a time with a.m. or p.m., the other side may have another hour, or the same by chance.
+    # For a time with a.m. or p.m., the other side may have another hour, or the same hour by chance.
     times = [{time.start() for time in TWELVE_HOURS.finditer(side)} for side in (source, target)]
     return [
         _Place(word.span(1), spans[word[1]], ("{}",))
@@ -91,14 +91,14 @@ def _shared(source: str, target: str) -> list[_Place]:
 
 
 def _is_name(word: str, *, is_first: bool) -> bool:
-    """Tell whether a word that both sides have is no common word of both languages; 1 asks for a singular."""
+    """Tell whether a shared word is no common word of both languages; 1 is excluded, since it needs the singular."""
     if word.isalpha():
         return len(word) > 1 and word[0].isupper() and (not is_first or invention.is_first_name(word))
     return len(word) > 1 or (word.isdecimal() and word != "1")
 
 
 def _seams(source: str, target: str) -> list[_Place]:
-    """Find places between words: in front, before the marks inside if both sides have the same, at the end."""
+    """Find places between words: at the start, before inner marks if both sides have the same, at the end."""
     inner = [len(side.rstrip(_END_MARKS)) for side in (source, target)]
     marks = [list(_MARK.finditer(side, 0, stop)) for side, stop in zip((source, target), inner, strict=True)]
     seams = [_at(0, 0, _IN_FRONT), _at(inner[0], inner[1], _BEFORE_STOP), _at(len(source), len(target), _BEHIND)]
@@ -112,7 +112,7 @@ def _at(source: int, target: int, forms: tuple[str, ...]) -> _Place:
 
 
 def edited(text: str, places: Sequence[tuple[int, int]], things: Sequence[str]) -> str:
-    """Write things in place of characters [start, stop) of a text; those of one place in the order given."""
+    """Write items in place of spans [start, stop) of a text; items of the same place in the given order."""
     for (start, stop), thing in sorted(zip(places, things, strict=True), key=lambda edit: edit[0], reverse=True):
         text = text[:start] + thing + text[stop:]
     return text

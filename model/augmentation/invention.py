@@ -1,4 +1,4 @@
-"""Names, addresses, numbers and placeholders that nobody has: what a translation copies."""
+"""Invented names, addresses, numbers and placeholders, which a translation copies."""
 
 import tomllib
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _WORDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def is_first_name(word: str) -> bool:
-    """Tell whether a word is one of the first names that are used here."""
+    """Tell whether a word is one of the first names in this module."""
     return word in _WORDS["first_names"]
 
 
@@ -23,7 +23,7 @@ def name(random: Random) -> str:
 
 
 def number(random: Random) -> str:
-    """Make up a whole number, small ones more often; not 1, after which other words have another form."""
+    """Make up a whole number, small ones more often; not 1, since it needs the singular of other words."""
     return str(random.randint(2, 10 ** random.randint(1, 6)))
 
 
@@ -33,7 +33,7 @@ def copied(random: Random) -> str:
 
 
 def emoji(random: Random) -> str:
-    """Choose an emoji, which may stand twice."""
+    """Choose an emoji, sometimes doubled."""
     return _word("emoji", random) * random.choice((1, 1, 1, 2))
 
 
@@ -42,7 +42,7 @@ def _word(kind: str, random: Random) -> str:
 
 
 def _invented(random: Random) -> str:
-    """Make up a word of two or three syllables, with a capital, that no text has: it can only be copied."""
+    """Make up a capitalised word of two or three syllables that no text has, so that it can only be copied."""
     syllables = [
         _word("onsets", random) * (random.random() < 0.9)
         + _word("vowels", random)
@@ -53,7 +53,7 @@ def _invented(random: Random) -> str:
 
 
 def _spliced(random: Random) -> str:
-    """Make up a name of the beginning of one and the end of another: spelled as names are, and to be copied."""
+    """Make up a name from the beginning of one and the end of another: spelled like a name, to be copied."""
     one, other = (_word(random.choice(("first_names", "last_names", "cities")), random) for _ in range(2))
     return one[: random.randint(2, len(one) - 1)] + other[random.randint(1, len(other) - 2) :].lower()
 
@@ -146,7 +146,7 @@ def _phone(random: Random) -> str:
 
 
 def _account(random: Random) -> str:
-    """Make up what looks like an IBAN, in one or in groups of four."""
+    """Make up an account number in the form of an IBAN, unbroken or in groups of four."""
     whole = random.choice(("DE", "GB", "FR", "AT", "CH", "ES", "PL")) + _digits(random.randint(16, 22), random)
     return whole if random.random() < 0.5 else " ".join(whole[start : start + 4] for start in range(0, len(whole), 4))
 

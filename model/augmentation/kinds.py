@@ -1,8 +1,8 @@
-"""The kinds of augmentation by their names, in the order in which they are applied."""
+"""The names of the kinds of augmentation, in the order of their application."""
 
 from typing import Literal
 
-# join: further sentences behind; no-stop: no final stop; typos: errors in the source; lower, title: the source;
-# caps: both sides; times: others in place of those with a.m. or p.m.; names: others in place of those that both sides
-# share; copies, stand-ins: what a translation copies, put into both.
+# join: append further sentences; no-stop: remove the final stop; typos: errors in the source; lower, title: the source;
+# caps: both sides; times: change times that one side has with a.m. or p.m.; names: change the names that both sides
+# share; copies, stand-ins: put items to copy into both sides.
 Kind = Literal["join", "no-stop", "typos", "lower", "title", "caps", "emoji", "times", "names", "copies", "stand-ins"]

@@ -1,4 +1,4 @@
-"""Text as people type it: without the final stop, with errors, in other cases."""
+"""Text as people type it: without the final stop, with errors, in other letter case."""
 
 import re
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from typing import Final
 
 Pair = tuple[str, str]
 
-# What programs read keeps its case: placeholders, addresses, paths.
+# Text for programs keeps its case: placeholders, addresses, paths.
 _WORD_OF_TEXT: Final = re.compile(r"(?<!\S)[^\s{}<>%$@/\\_]+(?!\S)")
 _LETTERS: Final = re.compile(r"(?<!\S)[^\W\d_]{4,}(?![^\s,;:.!?])")
-_LONG: Final = 12  # words: a second error
+_LONG: Final = 12  # from this number of words on, a second error
 _FREQUENT: Final = "etaoinshr"
 
 
 def without_stop(pair: Pair) -> Pair:
-    """Take the final stop of both sides away, where both have one and something before it."""
+    """Remove the final stop of both sides, if both have one with text before it."""
     source, target = pair
     if all(side.endswith(".") and side.rstrip(". ") for side in pair):
         return source.rstrip(". "), target.rstrip(". ")
@@ -28,12 +28,12 @@ def lower(pair: Pair) -> Pair:
 
 
 def title(pair: Pair) -> Pair:
-    """Begin every word of the source with a capital."""
+    """Capitalise every word of the source."""
     return _changed(pair[0], lambda word: word[:1].upper() + word[1:]), pair[1]
 
 
 def caps(pair: Pair) -> Pair:
-    """Write both sides in capitals, ß as SS."""
+    """Write both sides in capitals, with ß as SS."""
     return _changed(pair[0], str.upper), _changed(pair[1], str.upper)
 
 
@@ -42,7 +42,7 @@ def _changed(text: str, change: Callable[[str], str]) -> str:
 
 
 def typos(pair: Pair, random: Random) -> Pair:
-    """Make an error in a word of the source, in two of a long one; none in words that the target has, too."""
+    """Make an error in a word of the source, in two words if it is long; none in words that the target has too."""
     source, target = pair
     copied = set(re.findall(r"\w+", target))
     words = [word for word in _LETTERS.finditer(source) if word[0] not in copied]
@@ -56,7 +56,7 @@ def _backwards(word: re.Match[str]) -> int:
 
 
 def _misspelt(word: str, random: Random) -> str:
-    """Swap two letters, or leave one out, double or replace it; never the first."""
+    """Swap two letters, or omit, double or replace one; never the first."""
     place = random.randrange(1, len(word) - 1)
     before, letter, behind = word[:place], word[place], word[place + 1 :]
     kind = random.random()

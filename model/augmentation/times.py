@@ -1,4 +1,4 @@
-"""Times of twelve hours beside times of twenty-four: which hour is which has to be learned for each."""
+"""Times with 12 and with 24 hours: a model must learn each pair of hours separately."""
 
 import re
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ from model.augmentation.copying import edited
 from model.augmentation.spelling import Pair
 
 _TWENTY_FOUR_HOURS: Final = re.compile(r"(?<![\d:.,])0?(?P<hour>1?\d|2[0-3])(?P<minutes>[:.][0-5]\d)?(?![\d%]|[:.,]\d)")
-# Before a time: another one of the same half of the day, "between 7 and" 9 p.m.
+# Text before a time that shares its half of the day, "between 7 and" 9 p.m.
 _FROM: Final = re.compile(r"\d ?(?:[-–—]|and|to|or|until) ?$")
 _HALVES: Final = ((" a.m.", " p.m."), (" a.m.", " p.m."), (" am", " pm"), ("am", "pm"), (" AM", " PM"))
-_WITH_MINUTES: Final = 0.6  # of the new times
+_WITH_MINUTES: Final = 0.6  # the share of new times with minutes
 
 
 class _Time(NamedTuple):
-    """Of one time in both sides: characters [start, stop) of each."""
+    """A time in both sides: the span [start, stop) of each."""
 
     twelve: tuple[int, int]
     twenty_four: tuple[int, int]
 
 
 def times(pair: Pair, random: Random) -> Pair:
-    """Put other times in place of those that one side writes with a.m. or p.m., and the other with 24 hours.
+    """Change times that one side writes with a.m. or p.m., and the other with 24 hours.
 
     A pair keeps its times unless each of them is found in both sides.
     """
@@ -36,7 +36,7 @@ def times(pair: Pair, random: Random) -> Pair:
 
 
 def _found(twelve: str, twenty_four: str) -> list[_Time]:
-    """Find the times of both sides; none if one stands in one side only, or twice, or has no half of its own."""
+    """Find the times of both sides; none if a time occurs in one side only, or twice, or shares its half of the day."""
     there = [
         (_whole(time["hour"] + (time["minutes"] or "").replace(".", ":")), time.span())
         for time in _TWENTY_FOUR_HOURS.finditer(twenty_four)
@@ -56,7 +56,7 @@ def _whole(clock: str) -> str:
 
 
 def _changed(twelve: str, twenty_four: str, found: Sequence[_Time], random: Random) -> Pair:
-    """Write other times in one way on each side."""
+    """Write other times, in one style for each side."""
     halves = random.choice(_HALVES)
     new_twelve, new_twenty_four = [], []
     for time in found:

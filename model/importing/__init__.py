@@ -1,1 +1,1 @@
-"""Models that others have trained: read, checked, and written as a checkpoint of this project."""
+"""The import of models trained elsewhere: they are read, checked, and written as checkpoints of this project."""

@@ -1,4 +1,4 @@
-"""Arrays of weights, and the types that a checkpoint keeps them in."""
+"""Arrays of weights, and the types in which a checkpoint stores them."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""BART and mBART: learned positions, normalized embeddings; mBART normalizes before its layers, BART after."""
+"""BART and mBART: learned positions, normalized embeddings; mBART normalizes before its sublayers, BART after them."""
 
 from dataclasses import replace
 from typing import Final
@@ -12,12 +12,12 @@ from model.importing.settings import activation, check_keys, whole
 from model.importing.source import Source
 from model.importing.weights import Weights
 
-# Of the first position: fairseq counts from behind the id of the padding, wherever that is.
+# The offset of the first position: fairseq counts from the position after the padding id, whatever that id is.
 _OFFSET: Final = 2
 _SPM: Final = "sentencepiece.bpe.model"
 _DEFAULTS: Final = {"d_model": 1024, "heads": 16, "d_ff": 4096, "layers": 12, "max_positions": 1024}
 _VOCABULARY_SIZE: Final = 50265
-# What older files say of both, and what of mBART.
+# Keys in older files of both, and of mBART.
 _BART_FIXED: Final = {
     "normalize_before": False,
     "normalize_embedding": True,
@@ -28,7 +28,7 @@ _BART_FIXED: Final = {
     "extra_pos_embeddings": 2,
 }
 _MBART_FIXED: Final = _BART_FIXED | {"normalize_before": True, "add_final_layer_norm": True}
-# Of mBART-25, whose files do not list them.
+# The languages of mBART-25, whose files do not list them.
 _MBART_25_WORDS: Final = """
 ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP nl_XX
 ro_RO ru_RU si_LK tr_TR vi_VN zh_CN
@@ -56,12 +56,12 @@ def _bart_texts(source: Source, wanted: Wanted) -> Texts:
 
 
 def _mbart_texts(source: Source, wanted: Wanted) -> Texts:
-    """Read the tokenizer; a source is marked before it (mBART-50) or behind it (mBART-25)."""
+    """Read the tokenizer; the mark of a source stands before it (mBART-50) or after it (mBART-25)."""
     rows = whole(source, "vocab_size", _VOCABULARY_SIZE)
     files, first = fairseq.with_offset(source, _SPM, rows)
     ids = fairseq.language_ids(source, first, rows, _MBART_25)
     make = _mark_50 if _is_50(source, len(ids)) else _mark_25
-    # A model that was trained for one target says it by the id that it starts with.
+    # The start id of a model that was trained for one target identifies the target.
     start = next((token for token, id_ in ids.items() if id_ == _generation(source).start_id), None)
     if start and not wanted.targets:
         wanted = replace(wanted, targets=(start,))
@@ -70,7 +70,7 @@ def _mbart_texts(source: Source, wanted: Wanted) -> Texts:
 
 
 def _is_50(source: Source, count: int) -> bool:
-    """Tell whether the tokenizer is that of mBART-50, by its name, or by how many languages there are."""
+    """Tell whether the tokenizer is that of mBART-50, by its name, or by the number of languages."""
     name = source.json(tokenizers.TOKENIZER_CONFIG).get("tokenizer_class") or source.config.get("tokenizer_class")
     return str(name).startswith("MBart50") if name else count > len(_MBART_25)
 

@@ -22,7 +22,7 @@ vocab_size max_position_embeddings encoder_layers encoder_ffn_dim encoder_attent
 decoder_ffn_dim decoder_attention_heads activation_function d_model scale_embedding
 """
 USED: Final = frozenset(_USED_WORDS.split())
-# Added to a logit, it is below all others; half precision does not hold it, the bias is always fp32.
+# Added to a logit, it makes the logit the lowest; it exceeds half precision, but the bias is always fp32.
 BANNED: Final = -1e9
 
 _SHARED: Final = "model.shared.weight"
@@ -31,25 +31,25 @@ _DECODER: Final = "model.decoder.embed_tokens.weight"
 _OUTPUT: Final = "lm_head.weight"
 _EMBEDDINGS: Final = (_SHARED, _ENCODER, _DECODER, _OUTPUT)
 _BIAS: Final = "final_logits_bias"
-# Numbers of versions in files of fairseq's time.
+# Version numbers in early files of fairseq.
 _VERSIONS: Final = ("model.encoder.version", "model.decoder.version")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """In what the families of this layout differ.
+    """The differences between the families of this layout.
 
     Attributes:
-        norm: where the layers normalize.
+        norm: whether layers normalize before or after.
         embedding_norm: whether embeddings are normalized.
         positions: how positions are encoded.
-        position_offset: of the first position.
-        separate: whether source and target have vocabularies of their own.
-        defaults: of keys that config.json may leave out.
-        default_activation: likewise.
-        default_scale: likewise.
-        decoder_cell: of every decoder layer.
-        norm_epsilon: of every norm.
+        position_offset: the offset of the first position.
+        separate: whether source and target have separate vocabularies.
+        defaults: the values of keys that config.json may omit.
+        default_activation: the activation if config.json names none.
+        default_scale: the scaling of embeddings if config.json does not say.
+        decoder_cell: the cell of every decoder layer.
+        norm_epsilon: the epsilon of every norm.
     """
 
     norm: Literal["pre", "post"]
@@ -66,7 +66,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Names of the tensors that embed and that make logits; equal values have one name."""
+    """Names of the embedding tensors and of the output tensor; tensors with equal values share one name."""
 
     source: str
     target: str
@@ -86,15 +86,15 @@ def network(
 
     Args:
         source: the folder.
-        weights: of it.
-        layout: of its family.
-        generation: of it.
-        unknown_id: of pieces that are in no vocabulary.
-        start_id: from which translations begin, if the language does not say.
+        weights: the weights of the folder.
+        layout: the layout of its family.
+        generation: its decoding settings.
+        unknown_id: the id of pieces outside the vocabularies.
+        start_id: the id with which translations begin, unless the language decides.
         ignored: further tensors that are not needed.
 
     Raises:
-        DataError: a tensor is missing, or has a shape that config.json does not say.
+        DataError: a tensor is missing, or its shape does not match config.json.
     """
     defaults = layout.defaults
     embeddings, warnings = _embeddings(source, weights, layout)
@@ -123,7 +123,7 @@ def network(
         share_embeddings=embeddings.source == embeddings.target,
         tie_output=embeddings.target == embeddings.output,
         output_bias=bias is not None,
-        # Padding is masked; that of a larger source vocabulary is no id of the target.
+        # Padding is masked; the padding id of a larger source vocabulary is no id of the target.
         pad_id=generation.pad_id if generation.pad_id < rows else start_id,
         start_id=start_id,
         eos_id=generation.eos_id,
@@ -136,7 +136,7 @@ def network(
 
 
 def _embeddings(source: Source, weights: Weights, layout: Layout) -> tuple[Embeddings, list[str]]:
-    """Find which tensors embed and make logits: by what is there and by their values, since flags are often wrong."""
+    """Find the embedding and output tensors: by their presence and values, since flags are often wrong."""
     there = set(weights.names)
     joint = [] if layout.separate else [_SHARED]
 
@@ -159,7 +159,7 @@ def _embeddings(source: Source, weights: Weights, layout: Layout) -> tuple[Embed
 
 
 def _disagreements(source: Source, layout: Layout, found: Embeddings, *, has_output: bool) -> list[str]:
-    """Compare what the tensors are with what config.json says of them."""
+    """List contradictions between the tensors and config.json."""
     says_tied, is_tied = flag(source, "tie_word_embeddings", True), found.output == found.target
     warnings = []
     if says_tied and not is_tied:
@@ -181,10 +181,10 @@ def _check_rows(source: Source, weights: Weights, layout: Layout, encoder: str, 
 
 
 def output_bias(weights: Weights, generation: Generation, rows: int) -> Array | None:
-    """Add up the bias of the logits and what is banned, in fp32; None where there is neither.
+    """Add up the bias of the logits and the ban of ids, in fp32; None if there is neither.
 
     Raises:
-        DataError: the bias has another size, or an id is banned that is none.
+        DataError: the bias has another size, or a banned id does not exist.
     """
     bias = np.zeros(rows, np.float32)
     if _BIAS in set(weights.names):
@@ -199,7 +199,7 @@ def output_bias(weights: Weights, generation: Generation, rows: int) -> Array | 
 
 
 def recipes(config: TransformerConfig, embeddings: Embeddings) -> Iterator[tuple[str, Recipe]]:
-    """Name the weights here, each with the tensors there that it is joined of."""
+    """Name each weight of the checkpoint, with the source tensors that it is joined from."""
     yield "source_embedding.weight", [embeddings.source]
     if not config.share_embeddings:
         yield "target_embedding.weight", [embeddings.target]

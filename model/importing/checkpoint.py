@@ -1,4 +1,4 @@
-"""Writes a checkpoint tensor by tensor, each in the precision that it came in."""
+"""Writes a checkpoint tensor by tensor, each in its original precision."""
 
 import json
 import math
@@ -24,17 +24,17 @@ def write_checkpoint(out: Path, network: Network, weights: Weights, texts: Texts
     """Write a checkpoint beside `out`, then rename: it appears whole or not at all.
 
     Args:
-        out: folder of the checkpoint; an older one is replaced.
-        network: the model; its recipes are followed one at a time.
-        weights: of the source.
-        texts: tokenizer and languages.
-        record: for import.json.
+        out: the folder of the checkpoint; an older checkpoint is replaced.
+        network: the model; its recipes are computed one at a time.
+        weights: the weights of the source.
+        texts: the tokenizer and the languages.
+        record: the content of import.json.
 
     Returns:
-        How many parameters the model has.
+        The number of parameters of the model.
 
     Raises:
-        DataError: the source lacks a tensor, has one that nothing reads, or shapes do not fit.
+        DataError: a source tensor is missing or unused, or shapes do not match.
     """
     shapes = {name: _shape(recipe, weights, name) for name, recipe in network.weights.items()}
     compare_shapes(network.config, shapes, out)
@@ -66,7 +66,7 @@ def _shape(recipe: Recipe, weights: Weights, ours: str) -> Shape:
 
 
 def _check_unread(network: Network, weights: Weights) -> None:
-    """Refuse what nothing reads: it would be left out of the model."""
+    """Refuse unused tensors: they would be missing in the checkpoint."""
     read = {name for recipe in network.weights.values() if not isinstance(recipe, np.ndarray) for name in recipe}
     if unread := sorted(set(weights.names) - read - network.ignored):
         more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
@@ -74,7 +74,7 @@ def _check_unread(network: Network, weights: Weights) -> None:
 
 
 def _dtype(recipe: Recipe, weights: Weights) -> DType:
-    """Choose the type of a weight: that of its parts, or fp32, which holds all others."""
+    """Choose the type of a weight: the type of its parts, or else fp32, which can represent all others."""
     if isinstance(recipe, np.ndarray):
         return recipe.dtype
     types = {weights.dtype(name) for name in recipe}
@@ -84,9 +84,9 @@ def _dtype(recipe: Recipe, weights: Weights) -> DType:
 def _write_weights(
     file: BinaryIO, recipes: Mapping[str, Recipe], shapes: Mapping[str, Shape], weights: Weights
 ) -> None:
-    """Write the format safetensors; its own library has to be given all tensors at once."""
+    """Write the format safetensors; its own library needs all tensors at once."""
     types = {name: _dtype(recipe, weights) for name, recipe in recipes.items()}
-    order = sorted(recipes, key=lambda name: (-types[name].itemsize, name))  # so that each is aligned
+    order = sorted(recipes, key=lambda name: (-types[name].itemsize, name))  # so that each tensor is aligned
     header: dict[str, Any] = {}
     end = 0
     for name in order:

@@ -1,4 +1,4 @@
-"""Codes of languages as models have them, such as deu_Latn, de_DE and >>deu<<, and what they are in BCP-47."""
+"""Language codes as models write them, such as deu_Latn, de_DE and >>deu<<, and their BCP-47 codes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from langcodes.tag_parser import LanguageTagError
 
 from dragoman.language import is_code
 
-# Names of groups of languages (ISO 639-5), which a model for one of their languages has instead of a language.
+# Codes of language groups (ISO 639-5), which a model for one language of a group may have in its place.
 _GROUPS_WORDS: Final = """
 aav afa alg alv apa aqa aql art ath auf aus awd azc bad bai bat ber bih bnt btk cai cau cba ccn ccs cdc cdd cel
 cmc cpe cpf cpp crp csu cus day dmn dra egx esx euq fiu fox gem gme gmq gmw grk hmx hok hyx iir ijo inc ine ira
@@ -18,9 +18,9 @@ pra qwe roa sai sal sdv sem sgn sio sit sla smi son sqj ssa syd tai tbq trk tup 
 ypk zhx zle zls zlw znd zxx
 """
 _GROUPS: Final = frozenset(_GROUPS_WORDS.split())
-# What the registry of languages joins with another language, or does not have.
+# Codes that the language registry maps to another language, or lacks.
 _EXCEPTIONS: Final = {"tgl": "tl", "twi": "tw", "tl": "tl", "tw": "tw", "ns": "nso", "pbt": "ps", "quy": "qu"}
-# Other names of what is Chinese in one script or the other.
+# Other codes of Chinese in each of its scripts.
 _CHINESE: Final = {"zh-Hans": ("zh", "zh-CN", "zh-SG"), "zh-Hant": ("zh-TW", "zh-HK", "zh-MO")}
 
 
@@ -30,7 +30,7 @@ class Code:
 
     Attributes:
         tag: its BCP-47 code.
-        aliases: other names, those of the model among them.
+        aliases: other codes, including that of the model.
     """
 
     tag: str
@@ -38,16 +38,16 @@ class Code:
 
 
 def known(codes: Iterable[str]) -> dict[str, Code]:
-    """Find what languages the codes of a model mean; those that mean none are left out.
+    """Find the languages of a model's codes; codes of no language are left out.
 
-    Scripts and regions stay where they tell languages of this model apart: deu_Latn alone is de, zho_Hans and zho_Hant
-    are zh-Hans and zh-Hant.
+    Scripts and regions stay only where they distinguish languages of this model: deu_Latn alone becomes de, zho_Hans
+    and zho_Hant become zh-Hans and zh-Hant.
 
     Args:
-        codes: as the model has them, without marks such as >> and <<.
+        codes: the codes of the model, without marks such as >> and <<.
 
     Returns:
-        By each code, in the order given. Of codes for the same language the first one stays.
+        The languages by code, in the given order. Of several codes for the same language only the first is kept.
     """
     parsed = {code: language for code in codes if (language := _parse(code)) is not None}
     tags: dict[str, str] = {}
@@ -61,7 +61,7 @@ def known(codes: Iterable[str]) -> dict[str, Code]:
 
 
 def is_language(code: str) -> bool:
-    """Tell whether a code of a model is that of one language."""
+    """Tell whether a model's code is that of a single language."""
     return _parse(code) is not None
 
 
@@ -83,7 +83,7 @@ def _parse(code: str) -> Language | None:
 
 
 def _tag(language: Language, others: Sequence[Language]) -> str:
-    """Choose the subtags that are needed beside other varieties of the same language."""
+    """Choose the subtags that distinguish a language from its other varieties."""
     likely = Language.make(language=language.language).maximize().script
     is_likely = language.script in (None, likely) or (language.language, language.script) == ("ko", "Hang")
     several_scripts = len({other.script for other in others}) > 1

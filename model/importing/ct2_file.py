@@ -1,4 +1,4 @@
-"""The file model.bin of CTranslate2: variables by name, mapped into memory.
+"""The file model.bin of CTranslate2: variables by name, memory-mapped.
 
 Its format is that of CTranslate2's own reader (src/models/model.cc): a header, then name, rank, dimensions, type, size
 and content of each variable, then aliases.
@@ -18,11 +18,11 @@ from model.importing.arrays import BFLOAT16, Array, DType
 from model.importing.start_row import shape_with_start, with_start
 
 _VERSIONS: Final = (4, 5, 6)
-# By CTranslate2's numbers of types.
+# By CTranslate2's type numbers.
 _TYPES: Final = (*map(np.dtype, (np.float32, np.int8, np.int16, np.int32, np.float16)), BFLOAT16)
-_SCALE: Final = "_scale"  # behind the name of a weight in whole numbers
+_SCALE: Final = "_scale"  # suffix of the scales of an integer weight
 _MOST_DIMENSIONS: Final = 4
-# What has a row for each piece.
+# Variables with a row for each piece.
 _OF_PIECES: Final = (
     "encoder/embeddings/weight",
     "encoder/embeddings_0/weight",
@@ -40,18 +40,18 @@ class _Variable(NamedTuple):
 
 
 class Ct2Weights:
-    """The weights of a file, as `model.importing.weights.Weights`; what is in whole numbers is read as fp32.
+    """The weights of a file, as `model.importing.weights.Weights`; integer weights are read as fp32.
 
     Attributes:
-        specification: what kind of model it is, such as "TransformerSpec".
-        from_zeros: whether decoding starts from no token. Embeddings and output have one more row then.
+        specification: the kind of model, such as "TransformerSpec".
+        from_zeros: whether decoding starts without a token. Then embeddings and output have one more row.
     """
 
     def __init__(self, file: Path) -> None:
-        """Map a file, and read where its variables are.
+        """Map a file, and read the positions of its variables.
 
         Raises:
-            DataError: it is no such file, of a version that is not known, or cut off.
+            DataError: the file is no such file, of an unknown version, or truncated.
         """
         self._file = file
         try:
@@ -65,7 +65,7 @@ class Ct2Weights:
 
     @property
     def names(self) -> Iterable[str]:
-        """All weights; no scales, settings and aliases."""
+        """All weights, without scales, settings and aliases."""
         return [name for name, variable in self._variables.items() if variable.shape and self._is_weight(name)]
 
     def _is_weight(self, name: str) -> bool:
@@ -73,25 +73,25 @@ class Ct2Weights:
         return name + _SCALE in self._variables or not (is_whole or name.endswith(_SCALE))
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a variable or an alias of a name."""
+        """Tell whether a variable or an alias of this name exists."""
         return name in self._variables or name in self._aliases
 
     def original(self, name: str) -> str:
-        """Give the name of the variable that an alias stands for; any other name as it is."""
+        """Give the name of an alias's variable; any other name is returned unchanged."""
         return self._aliases.get(name, name)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Tell a shape, without reading the tensor."""
+        """Give the shape of a weight, without reading it."""
         shape = self._variable(name).shape
         return shape_with_start(shape) if self.original(name) in self._of_pieces else shape
 
     def dtype(self, name: str) -> DType:
-        """Tell the type of the values that `read` gives."""
+        """Give the type of the values that `read` returns."""
         dtype = self._variable(name).dtype
         return np.dtype(np.float32) if _is_whole(dtype) else dtype
 
     def read(self, name: str) -> Array:
-        """Read one; whole numbers are divided by their scale, of each row or of all."""
+        """Read a weight; integers are divided by their scale, one per row or one for all."""
         array = self._numbers(name)
         return with_start(array) if self.original(name) in self._of_pieces else array
 
@@ -125,7 +125,7 @@ class Ct2Weights:
             known = ", ".join(map(str, _VERSIONS))
             raise ValueError(f"its format is version {version}, known are {known}")
         self.specification = self._text()
-        self._number("I")  # the revision of the specification, which the names show
+        self._number("I")  # the revision of the specification; not needed, since the names show it
         self._variables: dict[str, _Variable] = {}
         for _ in range(self._number("I")):
             name = self._text()
@@ -147,7 +147,7 @@ class Ct2Weights:
 
     def _text(self) -> str:
         size = self._number("H")
-        text: Any = self._content[self._at : self._at + size - 1]  # a zero byte ends it
+        text: Any = self._content[self._at : self._at + size - 1]  # a string ends with a zero byte
         self._at += size
         return bytes(text).decode()
 

@@ -1,4 +1,4 @@
-"""Models of CTranslate2 for one language pair, and the packages of Argos, which hold one each."""
+"""Models of CTranslate2 for one language pair, and Argos packages, which contain one model each."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from model.importing.weights import Weights, are_equal
 
 _BIAS: Final = "decoder/projection/bias"
 _METADATA: Final = "metadata.json"  # of Argos
-# As CTranslate2 numbers them.
+# By CTranslate2's numbers.
 _ACTIVATIONS: Final[Mapping[int, Activation]] = {
     0: "relu",
     1: "gelu_tanh",
@@ -32,7 +32,7 @@ _ACTIVATIONS: Final[Mapping[int, Activation]] = {
 }
 _DEFAULTS: Final = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "decoder_start_token": "<s>"}
 _ORIGINAL: Final = "import the model that it was converted from"
-# What makes another model of it, by the begin of a variable's path below a layer or a side.
+# Unsupported variants, by the beginning of a variable's path below a layer or a side.
 _UNSUPPORTED: Final = {
     "relative": "relative positions",
     "rotary": "rotary positions",
@@ -44,7 +44,7 @@ _UNSUPPORTED: Final = {
 
 
 def check(source: Source) -> list[str]:
-    """Refuse what cannot be had; see `Family.check`."""
+    """Refuse unsupported settings; see `Family.check`."""
     if source.config.get("decoder_start_token", "") is None:
         raise DataError(f"{source.folder}: a CTranslate2 model of many languages; {_ORIGINAL}")
     return []
@@ -113,7 +113,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         norm="pre" if _setting(weights, "pre_norm", 1) else "post",
         norm_epsilon=settings.get("layer_norm_epsilon") or 1e-5,
         activation=_activation(source, weights),
-        # Without a table, CTranslate2 computes tensor2tensor's, and counts from 1.
+        # Without a table, CTranslate2 computes the positions of tensor2tensor, and counts from 1.
         positions="learned" if has_table else "sinusoidal_halves",
         position_offset=0 if has_table else 1,
         max_positions=weights.shape("encoder/position_encodings/encodings")[0] if has_table else 512,
@@ -142,7 +142,7 @@ FAMILY: Final = Family("CTranslate2", check, texts, network)
 
 
 def _names(config: TransformerConfig, weights: Ct2Weights, layers: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Give the name of each weight here with that in the file."""
+    """Give the name of each weight in the checkpoint with its name in the file."""
     yield "source_embedding.weight", _embeddings(weights, "encoder")
     if not config.share_embeddings:
         yield "target_embedding.weight", "decoder/embeddings/weight"
@@ -192,7 +192,7 @@ def _check_variables(source: Source, weights: Ct2Weights) -> None:
 
 
 def _setting(weights: Ct2Weights, name: str, default: float) -> float:
-    """Read a setting that the encoder and the decoder share; older files have it at their root."""
+    """Read a setting that encoder and decoder share; older files have it at the root."""
     return weights.setting(f"decoder/{name}", weights.setting(name, default))
 
 
@@ -241,7 +241,7 @@ def _id(source: Source, pieces: list[str], piece: str) -> int:
 
 
 def _sentencepiece(source: Source) -> dict[str, bytes]:
-    """Read the SentencePiece models: that of Argos, or those that were copied into the folder of the model."""
+    """Read the SentencePiece models: that of Argos, or those copied into the folder of the model."""
     inside = source.base
     for joint in (
         "sentencepiece.model",
@@ -260,7 +260,7 @@ def _sentencepiece(source: Source) -> dict[str, bytes]:
 
 
 def _vocabularies(source: Source) -> dict[str, tuple[str, list[str]]]:
-    """Read the vocabularies: by the name here, that of the file and the pieces."""
+    """Read the vocabularies: for each name in the checkpoint, the file and its pieces."""
     inside = source.base
     for end in (".json", ".txt"):
         if source.has(shared := f"{inside}shared_vocabulary{end}"):

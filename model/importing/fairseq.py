@@ -1,4 +1,4 @@
-"""What M2M100, NLLB and mBART share: SentencePiece pieces with fairseq's ids, and languages behind them."""
+"""The common part of M2M100, NLLB and mBART: SentencePiece pieces with fairseq's ids, then languages."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from dragoman.tokenizer import JOINT, VOCABULARY
 from model.importing import tokenizers
 from model.importing.source import Source
 
-# fairseq has these before all pieces; SentencePiece has <unk>, <s> and </s>, so that its ids are one lower.
+# fairseq has these before all pieces; SentencePiece has <unk>, <s> and </s>, so its ids are lower by one.
 HEAD: Final = ("<s>", "<pad>", "</s>", "<unk>")
 OFFSET: Final = 1
 _OWN_HEAD: Final = ["<unk>", "<s>", "</s>"]
@@ -16,18 +16,18 @@ _MASK: Final = "<mask>"
 
 
 def with_offset(source: Source, name: str, rows: int) -> tuple[dict[str, bytes], int]:
-    """Make the tokenizer's files where ids are those of SentencePiece and one more.
+    """Make the tokenizer's files if the ids are SentencePiece's ids plus one.
 
     Args:
         source: the folder.
-        name: of the SentencePiece file.
-        rows: of the model.
+        name: the name of the SentencePiece file.
+        rows: the number of rows of the model's embedding.
 
     Returns:
         The files, and the number of ids before the first language.
 
     Raises:
-        DataError: the file is missing or of another kind, or has more pieces than the model.
+        DataError: the file is missing or invalid, or has more pieces than the model.
     """
     content = tokenizers.sentencepiece_file(source, name)
     processor = tokenizers.processor(content, source.folder / name)
@@ -39,7 +39,7 @@ def with_offset(source: Source, name: str, rows: int) -> tuple[dict[str, bytes],
 
 
 def with_vocabulary(source: Source, name: str, rows: int) -> tuple[dict[str, bytes], int]:
-    """Make the tokenizer's files where vocab.json says the ids; returns and raises as `with_offset` does."""
+    """Make the tokenizer's files if vocab.json defines the ids; returns and raises as `with_offset` does."""
     content = tokenizers.sentencepiece_file(source, name)
     ids = tokenizers.json_ids(source, "vocab.json")
     if [ids.get(piece) for piece in HEAD] != list(range(len(HEAD))):
@@ -59,12 +59,12 @@ def language_ids(source: Source, first: int, rows: int, default: tuple[str, ...]
 
     Args:
         source: the folder.
-        first: id behind the pieces, where languages are that no file gives an id.
-        rows: of the model.
-        default: tokens where no file names any.
+        first: the first id after the pieces, used for languages without an id in any file.
+        rows: the number of rows of the model's embedding.
+        default: the language tokens if no file names any.
 
     Raises:
-        DataError: there are none, or one is beyond the model's rows.
+        DataError: there are no languages, or an id is beyond the model's rows.
     """
     listed = [token for token in tokenizers.special_tokens(source) or default if token not in (*HEAD, _MASK)]
     given = tokenizers.added_tokens(source)

@@ -1,4 +1,4 @@
-"""The families that can be imported, by `model_type` of config.json, and why others cannot."""
+"""The families that can be imported, by `model_type` of config.json, and the reasons against others."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ def family_of(source: Source) -> Family:
     """Find the family of a folder.
 
     Raises:
-        DataError: it is of none that can be imported; says which ones can.
+        DataError: the family cannot be imported; the message lists those that can.
     """
     kind = source.config.get("model_type")
     if isinstance(kind, str) and kind in FAMILIES:

@@ -1,4 +1,4 @@
-"""What a family of models has to say of one of its own, step by step, so that it becomes a checkpoint."""
+"""The interface of a model family: the steps that turn one of its models into a checkpoint."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from model.importing.weights import Weights
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user says of the languages, as BCP-47 codes or codes of the model; where empty, the folder decides.
+    """The languages given by the user, as BCP-47 codes or the model's codes; if empty, the folder decides.
 
     Attributes:
-        sources: languages that it translates from.
-        targets: languages that it translates into.
-        languages: of those of the model, only these.
+        sources: the source languages.
+        targets: the target languages.
+        languages: restricts the model's languages to these.
     """
 
     sources: tuple[str, ...] = ()
@@ -31,14 +31,14 @@ ANY_LANGUAGES: Final = Wanted()
 
 @dataclass(frozen=True)
 class Texts:
-    """How text becomes ids, and what the languages need.
+    """The tokenizer, and the marks of the languages.
 
     Attributes:
         tokenizer: the content of the tokenizer's files, by name, see `dragoman/tokenizer.py`.
-        unknown_id: of pieces that are in no vocabulary.
-        languages: of the model.
-        warnings: a line each.
-        shortlist: see `dragoman/shortlist.py`; None where the model has none.
+        unknown_id: the id of pieces outside the vocabularies.
+        languages: the languages of the model.
+        warnings: the warnings, one line each.
+        shortlist: see `dragoman/shortlist.py`; None: the model has none.
     """
 
     tokenizer: Mapping[str, bytes]
@@ -48,19 +48,19 @@ class Texts:
     shortlist: bytes | None = None
 
 
-# One weight of the checkpoint: tensors of the source, one below the other, or an array that was computed.
+# One weight of the checkpoint: source tensors, joined by rows, or a computed array.
 Recipe = Sequence[str] | Array
 
 
 @dataclass(frozen=True)
 class Network:
-    """The model itself.
+    """The configuration and the weights of the model.
 
     Attributes:
-        config: of the checkpoint.
-        weights: what each weight of `model.transformer.Transformer` is made of, by its name.
-        ignored: tensors of the source that are not needed.
-        warnings: a line each.
+        config: the configuration of the checkpoint.
+        weights: the recipe of each weight of `model.transformer.Transformer`, by its name.
+        ignored: source tensors that are not needed.
+        warnings: the warnings, one line each.
     """
 
     config: TransformerConfig
@@ -71,13 +71,13 @@ class Network:
 
 @dataclass(frozen=True)
 class Family:
-    """One family. Its steps run in this order, so that all refusals come before a weight is read.
+    """A family. Its steps run in this order, so that a model is refused before any weight is read.
 
     Attributes:
-        name: for people.
-        check: refuse what the settings of a folder ask for and cannot be had; returns warnings.
-        texts: read the tokenizer and the languages.
-        network: map the weights; given the id of unknown pieces. All three raise DataError.
+        name: the name for messages.
+        check: refuses unsupported settings of a folder; returns warnings.
+        texts: reads the tokenizer and the languages.
+        network: maps the weights; gets the id of unknown pieces. All three steps raise DataError.
     """
 
     name: str

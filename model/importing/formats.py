@@ -1,9 +1,9 @@
-"""Other formats of models, which are told from their files so that a refusal can name them."""
+"""Other model formats, recognised by their files, so that a refusal can name them."""
 
 from pathlib import Path
 from typing import Final
 
-# Patterns of file names, from the most to the least telling.
+# Patterns of file names, the most specific first.
 _OTHERS: Final = (
     ("model.*.bin.*", "a model of Firefox whose files are packed: unpack them, as with gunzip"),
     ("*.npz", "a model of Marian (.npz) without decoder.yml, which names its vocabularies"),
@@ -13,5 +13,5 @@ _OTHERS: Final = (
 
 
 def other_format(folder: Path) -> str | None:
-    """Name the format of a folder that is not Hugging Face's, and what to do; None where nothing tells it."""
+    """Name the format of a folder that is not Hugging Face's, and advise the user; None if it is not recognised."""
     return next((words for pattern, words in _OTHERS if any(folder.glob(pattern))), None)

@@ -1,4 +1,4 @@
-"""What a folder says of decoding: where it begins and ends, which ids are banned, and what we do not do."""
+"""The decoding settings of a folder: start and end ids, banned ids, and settings that are not supported."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 from dragoman.errors import DataError
 from model.importing.source import CONFIG, GENERATION, Source
 
-# Settings that change what greedy decoding gives, with the values that change nothing.
+# Settings that change greedy decoding, with their neutral values.
 _NOT_APPLIED: Final[dict[str, tuple[Any, ...]]] = {
     "repetition_penalty": (None, 1.0),
     "encoder_repetition_penalty": (None, 1.0),
@@ -27,10 +27,10 @@ class Generation:
     """The ids of greedy decoding.
 
     Attributes:
-        pad_id: of the padding.
-        eos_id: at which a translation ends.
-        start_id: from which it begins; None: another one for each language.
-        forced_id: the first id after it, if one is forced.
+        pad_id: the padding id.
+        eos_id: the end-of-sentence id.
+        start_id: the id with which a translation begins; None: it depends on the language.
+        forced_id: the forced first id after it, or None.
         banned: ids that are never chosen.
         warnings: a line for each setting that is not applied.
     """
@@ -44,16 +44,16 @@ class Generation:
 
 
 def read_generation(source: Source, *, pad_id: int, eos_id: int, start_id: int | None) -> Generation:
-    """Read generation_config.json, or what config.json says in its place.
+    """Read generation_config.json, or the same settings in config.json.
 
     Args:
         source: the folder.
-        pad_id: of the family, where no file says it.
-        eos_id: likewise.
-        start_id: likewise.
+        pad_id: the default of the family.
+        eos_id: the default of the family.
+        start_id: the default of the family.
 
     Raises:
-        DataError: an id is no id.
+        DataError: an id is invalid.
     """
     settings = source.config if source.generation is None else source.generation
     file = source.folder / (CONFIG if source.generation is None else GENERATION)
@@ -86,9 +86,9 @@ def read_generation(source: Source, *, pad_id: int, eos_id: int, start_id: int |
 
 
 def _banned(settings: dict[str, Any], end: int | None) -> tuple[tuple[int, ...], list[str]]:
-    """Collect the ids that are never chosen, and a warning for each ban of several ids in a row."""
+    """Collect the banned ids, and a warning for each banned sequence of several ids."""
     words = settings.get("bad_words_ids") or []
-    # Hugging Face leaves a ban of the end out, or nothing would ever end.
+    # Hugging Face ignores a ban of the end-of-sentence id; otherwise no translation would end.
     single = {word[0] for word in words if len(word) == 1 and word[0] != end}
     single |= set(settings.get("suppress_tokens") or [])
     longer = [word for word in words if len(word) > 1]

@@ -1,4 +1,4 @@
-"""Which languages an imported model has: what its folder says, and what the user says."""
+"""The languages of an imported model, from its folder and from the user."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,18 +13,18 @@ from model.importing import codes
 from model.importing.codes import Code
 from model.importing.family import Wanted
 
-_SHOWN: Final = 8  # of many languages, in a message
+_SHOWN: Final = 8  # languages in a message
 
 
 def multilingual(marks: Mapping[str, LanguageMarks], wanted: Wanted) -> tuple[Languages, list[str]]:
-    """Make the languages of a model that translates between all that it has marks for.
+    """Make the languages of a model that translates between all languages with marks.
 
     Args:
-        marks: by the model's own codes.
-        wanted: restricts them.
+        marks: the marks, by the model's own codes.
+        wanted: restricts the languages.
 
     Raises:
-        DataError: a wanted language is not there.
+        DataError: a requested language does not exist.
     """
     return make(list(marks), list(marks), marks, wanted)
 
@@ -35,19 +35,19 @@ def make(
     """Make the languages of a model.
 
     Args:
-        sources: the model's own codes.
-        targets: likewise.
-        marks: by these codes; aliases are added.
-        wanted: restricts them.
+        sources: the model's own codes of its source languages.
+        targets: the model's own codes of its target languages.
+        marks: the marks, by these codes; aliases are added.
+        wanted: restricts the languages.
 
     Returns:
-        The languages, and a warning for those codes that are none of a language.
+        The languages, and a warning about codes that are no language.
 
     Raises:
-        DataError: a wanted language is not there, or none is left.
+        DataError: a requested language does not exist, or no language is left.
     """
     known = codes.known(dict.fromkeys([*sources, *targets]))
-    # What the user says in BCP-47 stays as it is said.
+    # BCP-47 codes given by the user are kept as they are.
     known |= {code: Code(code, ()) for code in (*wanted.sources, *wanted.targets) if code in known and "-" in code}
     left_out = [code for code in dict.fromkeys([*sources, *targets]) if code not in known]
     chosen_sources = restrict([code for code in sources if code in known], known, wanted.sources, wanted.languages)
@@ -71,14 +71,14 @@ def make(
 
 
 def of_name(name: str) -> tuple[list[str], list[str]]:
-    """Read the languages off the name of a model such as opus-mt-en-de, or of a file such as model.ende.intgemm.bin.
+    """Read the languages from the name of a model such as opus-mt-en-de, or of a file such as model.ende.intgemm.bin.
 
     Returns:
-        ([], []) where it says none.
+        ([], []) if the name contains none.
     """
     if of_file := re.match(r"model\.([a-z_-]+)\.", name, re.IGNORECASE):
         both = of_file[1]
-        # Codes have two letters or three, and a script may follow: of such pairs, one side is English.
+        # Codes have two or three letters, and possibly a script; in a pair with a script, the other side is English.
         halves = [(both[:cut], both[cut:]) for cut in (2, len(both) - 2, 3)]
         return next((([one], [two]) for one, two in halves if all(map(codes.is_language, (one, two)))), ([], []))
     found = re.search(r"opus-?mt-(?:.*-)?([A-Za-z_+]+)-([A-Za-z_+]+)$", name)
@@ -86,7 +86,7 @@ def of_name(name: str) -> tuple[list[str], list[str]]:
 
 
 def split(text: str) -> list[str]:
-    """Split what a folder says of one side, such as "deu+fra" or "cat_oci_spa"; nothing of the name of a group."""
+    """Split the languages of one side, such as "deu+fra" or "cat_oci_spa"; empty for the name of a language group."""
     if codes.is_language(text):
         return [text]
     parts = [part for part in re.split(r"[+_]", text) if part]
@@ -96,7 +96,7 @@ def split(text: str) -> list[str]:
 def restrict(
     there: Sequence[str], known: Mapping[str, Code], one_side: Sequence[str], both: Sequence[str]
 ) -> list[str]:
-    """Keep of one side's languages the wanted ones, in the order in which the model has them."""
+    """Restrict one side's languages to the requested ones, in the order of the model."""
     kept = list(there)
     if one_side:
         kept = [find(asked, kept, known) for asked in one_side]
@@ -108,10 +108,10 @@ def restrict(
 
 
 def find(asked: str, there: Iterable[str], known: Mapping[str, Code]) -> str:
-    """Find a wanted language by its BCP-47 code, or the model's own.
+    """Find a requested language by its BCP-47 code, or by the model's own code.
 
     Raises:
-        DataError: it is not there.
+        DataError: the language does not exist.
     """
     wanted = asked.lower()
     there = list(there)

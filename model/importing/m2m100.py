@@ -1,4 +1,4 @@
-"""M2M100, and the dense models of NLLB-200, which have its layout."""
+"""M2M100, and the dense models of NLLB-200, which have the same layout."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from model.importing.settings import activation, check_keys, whole
 from model.importing.source import CONFIG, Source
 from model.importing.weights import Weights
 
-# What older files say; BART had these switches, and M2M100 the one value of each.
+# Keys in older files; BART had these switches, and M2M100 always has these values.
 _FIXED: Final = {
     "normalize_before": True,
     "normalize_embedding": False,
@@ -23,12 +23,12 @@ _FIXED: Final = {
 _DEFAULTS: Final = {"d_model": 1024, "heads": 16, "d_ff": 4096, "layers": 12, "max_positions": 1024}
 _VOCABULARY_SIZE: Final = 128112
 _NLLB_SPM: Final = "sentencepiece.bpe.model"
-# Tables of the formula, in files of fairseq's time.
+# Computed position tables, in early files of fairseq.
 _IGNORED: Final = ("model.encoder.embed_positions.weights", "model.decoder.embed_positions.weights")
 
 
 def check(source: Source) -> list[str]:
-    """Refuse what cannot be had; see `Family.check`."""
+    """Refuse unsupported settings; see `Family.check`."""
     check_keys(source, bart_like.USED, _FIXED, "M2M100ForConditionalGeneration")
     activation(source, "activation_function", "relu")
     generation = _generation(source)
@@ -38,7 +38,7 @@ def check(source: Source) -> list[str]:
 
 
 def texts(source: Source, wanted: Wanted) -> Texts:
-    """Read the tokenizer, that of M2M100 or that of NLLB; see `Family.texts`."""
+    """Read the tokenizer of M2M100 or of NLLB; see `Family.texts`."""
     rows = whole(source, "vocab_size", _VOCABULARY_SIZE)
     is_nllb = source.has(_NLLB_SPM) and not source.has("vocab.json")
     if is_nllb:

@@ -1,4 +1,4 @@
-"""Marian as Hugging Face has it: OPUS-MT, for a language pair or for many languages with marks such as >>deu<<."""
+"""Marian in Hugging Face's format: OPUS-MT, for a language pair, or for many languages with marks such as >>deu<<."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from model.importing.source import CONFIG, Source
 from model.importing.weights import Weights
 from model.tables import sinusoids
 
-# What older files say; BART had these switches, and Marian the one value of each.
+# Keys in older files; BART had these switches, and Marian always has these values.
 _FIXED: Final = {
     "normalize_before": False,
     "normalize_embedding": False,
@@ -32,7 +32,7 @@ _PAD: Final = 58100
 _MARK: Final = re.compile(r"^>>([^<>\s]+)<<$")
 _CONTROL: Final = ("</s>", "<pad>", "<s>")
 _POSITIONS: Final = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
-_FORMULA: Final = 1e-6  # as far the file's positions may be from the formula's
+_FORMULA: Final = 1e-6  # the largest difference between the file's positions and the computed ones
 _BPE: Final = "; OPUS-MT models of before 2020 need Moses and BPE (source.bpe), which are not supported"
 
 
@@ -40,10 +40,10 @@ class OwnVocabulary(NamedTuple):
     """A vocabulary of a model.
 
     Attributes:
-        name: of its file in the checkpoint.
-        file: of the folder, for errors.
-        ids: of its pieces.
-        rows: of the embedding.
+        name: the name of its file in the checkpoint.
+        file: the file in the folder, for errors.
+        ids: the ids of its pieces.
+        rows: the number of rows of the embedding.
     """
 
     name: str
@@ -53,7 +53,7 @@ class OwnVocabulary(NamedTuple):
 
 
 def check(source: Source) -> list[str]:
-    """Refuse what cannot be had; see `Family.check`."""
+    """Refuse unsupported settings; see `Family.check`."""
     used = bart_like.USED | {"decoder_vocab_size", "share_encoder_decoder_embeddings"}
     check_keys(source, used, _FIXED, "MarianMTModel")
     activation(source, "activation_function", "gelu")
@@ -75,17 +75,17 @@ def texts_of(
     models: tuple[str, str],
     generation: Generation,
 ) -> Texts:
-    """Join SentencePiece models and vocabularies.
+    """Combine SentencePiece models and vocabularies.
 
     Args:
         source: the folder.
-        wanted: languages.
-        vocabularies: one for both sides, or that of the source and that of the target.
-        models: files of the SentencePiece models, of source and target.
-        generation: ids of decoding.
+        wanted: the languages given by the user.
+        vocabularies: one for both sides, or one for each.
+        models: the files of the SentencePiece models, of source and target.
+        generation: the decoding settings.
 
     Raises:
-        DataError: a file is missing, or they do not fit; or nothing says the languages.
+        DataError: a file is missing, the files do not fit together, or the languages are unknown.
     """
     files = {
         side: tokenizers.sentencepiece_file(source, model, _BPE)
@@ -143,7 +143,7 @@ def _rows(source: Source) -> tuple[int, int]:
 
 
 def _is_formula(weights: Weights) -> bool:
-    """Tell whether the positions are those of the formula: few files hold them, and some in half precision."""
+    """Tell whether the positions are computed ones: few files hold positions, some of them in half precision."""
     there = set(weights.names)
     for name in _POSITIONS:
         if name in there:

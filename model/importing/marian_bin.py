@@ -1,4 +1,4 @@
-"""Marian's binary files, such as model.ende.intgemm.alphas.bin of Firefox: arrays by name, mapped into memory.
+"""Marian's binary files, such as model.ende.intgemm.alphas.bin of Firefox: arrays by name, memory-mapped.
 
 The format is that of Marian's own reader (src/common/binary.cpp): a version, a header for each item, their names, their
 shapes, padding, their contents. All numbers are little-endian.
@@ -16,14 +16,14 @@ import numpy as np
 from model.importing.arrays import Array, DType
 
 _VERSION: Final = 1
-_HEADER: Final = struct.Struct("<QQQQ")  # bytes of the name, type, dimensions, bytes of the content
+_HEADER: Final = struct.Struct("<QQQQ")  # sizes of name, type, dimensions and content
 _MOST_DIMENSIONS: Final = 4
 _FLOAT32: Final = 0x0404
 _INT8: Final = 0x0101
 _INTGEMM8: Final = 0x4101
-# The scalars by which Marian multiplies the inputs of a product; of a weight's own values nothing depends on them.
+# The factors of the inputs of Marian's integer products; the values of a weight do not depend on them.
 _INPUT_FACTOR: Final = "_QuantMultA"
-# A table of embeddings has a row for each piece; any other matrix is stored by columns.
+# An embedding table is stored by rows, one per piece; any other matrix by columns.
 _BY_ROWS: Final = "Wemb"
 
 
@@ -34,14 +34,14 @@ class _Item(NamedTuple):
 
 
 class MarianBin:
-    """The arrays of a file by Marian's names; what is in bytes is read as the fp32 that it stands for."""
+    """The arrays of a file by Marian's names; int8 arrays are read as fp32 values."""
 
     def __init__(self, file: Path) -> None:
-        """Map a file, and read where its items are.
+        """Map a file, and read the positions of its items.
 
         Raises:
-            OSError: it cannot be read.
-            ValueError: it is no such file, of another version, or cut off.
+            OSError: the file cannot be read.
+            ValueError: the file is no such file, of another version, or truncated.
         """
         with file.open("rb") as stream:
             self._content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -49,16 +49,16 @@ class MarianBin:
 
     @property
     def names(self) -> Iterable[str]:
-        """All arrays but the factors of inputs."""
+        """All arrays except input factors."""
         return [name for name in self._items if not name.endswith(_INPUT_FACTOR)]
 
     def header(self, name: str) -> tuple[tuple[int, ...], DType]:
-        """Tell the shape and the type of what `read` gives."""
+        """Give the shape and the type of the array that `read` returns."""
         item = self._items[name]
         return item.shape, np.dtype(np.int8 if item.kind == _INT8 else np.float32)
 
     def read(self, name: str) -> Array:
-        """Read one."""
+        """Read an array."""
         kind, shape, start = self._items[name]
         count = math.prod(shape)
         if kind != _INTGEMM8:
@@ -93,7 +93,7 @@ class MarianBin:
         return items
 
     def _item(self, name: str, kind: int, shape: tuple[int, ...], start: int, size: int) -> _Item:
-        """Check that the content of an item is there, and as long as its shape says."""
+        """Check that the content of an item is complete, and that its size matches its shape."""
         self._check_end(start + size)
         sizes = {_FLOAT32: 4 * math.prod(shape), _INT8: math.prod(shape), _INTGEMM8: math.prod(shape) + 4}
         if kind not in sizes:

@@ -1,4 +1,4 @@
-"""The files of Marian: its weights under the names, and in the order, of Hugging Face's MarianMTModel."""
+"""Marian's files: their weights under the names, and in the layout, of Hugging Face's MarianMTModel."""
 
 import re
 import zipfile
@@ -40,23 +40,23 @@ _NORMS: Final = {
     "top": "layer_norm",
 }
 _ATTENTIONS: Final = {"self": "self_attn", "context": "encoder_attn"}
-# Of which Hugging Face knows nothing.
+# The recurrence, which Hugging Face's model does not have.
 _RECURRENCES: Final = {"W": "admit.weight", "Wf": "forget.weight", "bf": "forget.bias"}
 _PARTS: Final = {"W": "weight", "b": "bias", "scale": "weight", "bias": "bias"}
 
 
 class MarianWeights:
-    """The weights of a file, as `model.importing.weights.Weights`; one whose name is unknown here keeps it.
+    """The weights of a file, as `model.importing.weights.Weights`; a weight with an unknown name keeps it.
 
     Attributes:
-        settings: what the file says of the model, `special:model.yml`.
+        settings: the settings of the model in the file, `special:model.yml`.
     """
 
     def __init__(self, file: Path) -> None:
-        """Open a file, and read what it says of the model.
+        """Open a file, and read the settings of the model.
 
         Raises:
-            DataError: it is no such file, or does not say what it is.
+            DataError: the file is no such file, or has no settings.
         """
         self._file = file
         try:
@@ -74,11 +74,11 @@ class MarianWeights:
 
     @property
     def names(self) -> Iterable[str]:
-        """All weights."""
+        """The names of all weights."""
         return self._stored.keys()
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Tell a shape, without reading the tensor."""
+        """Give the shape of a weight, without reading it."""
         shape, _ = self._headers[self._stored[name]]
         if self._is_row(name):
             shape = shape[1:]
@@ -90,7 +90,7 @@ class MarianWeights:
         """Tell the type of the values.
 
         Raises:
-            DataError: it is neither fp32 nor fp16.
+            DataError: the type is neither fp32 nor fp16.
         """
         _, stored = self._headers[self._stored[name]]
         if stored not in _TYPES:
@@ -99,10 +99,10 @@ class MarianWeights:
         return stored
 
     def read(self, name: str) -> Array:
-        """Read one.
+        """Read a weight.
 
         Raises:
-            DataError: it is damaged.
+            DataError: the weight is damaged.
         """
         stored = self._stored[name]
         try:
@@ -116,18 +116,18 @@ class MarianWeights:
         return with_start(array) if name in _OF_TARGET else array
 
     def _is_row(self, name: str) -> bool:
-        """Tell whether it is a vector, which Marian keeps as [1, width]."""
+        """Tell whether the weight is a vector, which Marian stores as [1, width]."""
         shape, _ = self._headers[self._stored[name]]
         return len(shape) == 2 and shape[0] == 1 and (name == _BIAS or name.endswith(".bias") or "norm" in name)
 
     def _is_transposed(self, name: str) -> bool:
-        """Tell whether it is a matrix [inputs, outputs]; those of embeddings have a row for each piece."""
+        """Tell whether the weight is a matrix [inputs, outputs]; embeddings have a row for each piece instead."""
         stored = self._stored[name]
         return name != stored and len(self._headers[stored][0]) == 2 and not stored.endswith(("Wemb", "Wt"))
 
 
 class _Npz:
-    """The arrays of an .npz, as `model.importing.marian_bin.MarianBin` has those of a .bin."""
+    """The arrays of an .npz, with the interface of `model.importing.marian_bin.MarianBin`."""
 
     def __init__(self, file: Path) -> None:
         self._content = np.load(file, allow_pickle=False)
@@ -145,7 +145,7 @@ class _Npz:
 
 
 def hugging_face_name(name: str) -> str:
-    """Name a weight of Marian as Hugging Face does; one that is not known there keeps its name."""
+    """Convert a Marian name of a weight to Hugging Face's; an unknown name is kept."""
     if name in _TABLES:
         return _TABLES[name]
     if top := _TOP.match(name):

@@ -1,6 +1,6 @@
-"""Marian's own files: model.npz and decoder.yml, as OPUS-MT's releases have them, and those of Firefox.
+"""Marian's own format: model.npz and decoder.yml, as in OPUS-MT releases, and Firefox models.
 
-What the settings of a model mean: https://marian-nmt.github.io/docs/cmd/marian/.
+The meaning of the settings: https://marian-nmt.github.io/docs/cmd/marian/.
 """
 
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ from model.importing.marian_file import MarianWeights
 from model.importing.source import DECODER, Source
 from model.importing.weights import Weights
 
-_MODELS: Final = ("source.spm", "target.spm")  # beside vocabularies that are none themselves
+_MODELS: Final = ("source.spm", "target.spm")  # used with vocabularies that are no SentencePiece models
 _PAD: Final = "<pad>"
-_RECURRENT: Final = "rnn"  # as `transformer-decoder-autoreg`
+_RECURRENT: Final = "rnn"  # a value of `transformer-decoder-autoreg`
 
-# What would be another model with any other value.
+# Other values of these settings would be another model.
 _FIXED: Final[Mapping[str, tuple[Any, ...]]] = {
     "type": ("transformer",),
     "input-types": ([], ["sequence"]),
@@ -52,7 +52,7 @@ _FIXED: Final[Mapping[str, tuple[Any, ...]]] = {
     "transformer-train-type-embeddings": (False,),
 }
 _FIXED_OF_RECURRENCE: Final[Mapping[str, tuple[Any, ...]]] = {"dec-cell": ("ssru",), "layer-normalization": (False,)}
-# What this module reads, and what says nothing of a Transformer's arithmetic.
+# The settings that this module reads, and those without effect on a Transformer's arithmetic.
 _KNOWN_WORDS: Final = """
 dec-depth dim-emb dim-vocabs enc-depth tied-embeddings tied-embeddings-all tied-embeddings-src version
 transformer-dim-ffn transformer-ffn-activation transformer-heads transformer-postprocess transformer-postprocess-emb
@@ -71,7 +71,7 @@ _NORMS: Final[Mapping[tuple[str, str, str], Literal["pre", "post"]]] = {_POST: "
 
 
 def check(source: Source) -> list[str]:
-    """Refuse what cannot be had; see `Family.check`."""
+    """Refuse unsupported settings; see `Family.check`."""
     [file] = source.weight_files()
     settings = {"dec-cell": "gru"} | MarianWeights(file).settings
     recurs = _recurs(settings)
@@ -104,7 +104,7 @@ def texts(source: Source, wanted: Wanted) -> Texts:
     if name := source.shortlist():
         shortlist = source.bytes(name)
         Shortlist(shortlist, source.folder / name).check(len(_ids(source, files[0])), start)
-    target[_PAD] = start  # behind all pieces, as the row of zeros
+    target[_PAD] = start  # after all pieces, like the row of zeros
     if files[0] == files[1]:
         vocabularies = [OwnVocabulary(VOCABULARY, files[0], target, start + 1)]
     else:
@@ -145,7 +145,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         embedding_norm="n" in settings.get("transformer-postprocess-emb", "d"),
         positions="sinusoidal_halves",
         position_offset=0,
-        # Marian's own.
+        # Marian's defaults.
         defaults={"d_model": 512, "heads": 8, "d_ff": 2048, "layers": 6, "max_positions": 512},
         default_activation="swish",
         default_scale=True,
@@ -166,10 +166,10 @@ def _recurs(settings: Mapping[str, Any]) -> bool:
 
 
 def _with_gate_biases(network: Network, weights: Weights) -> Network:
-    """Make the bias of each recurrence: Marian has one of the forget gate alone.
+    """Make the biases of each recurrence: Marian has only that of the forget gate.
 
     Raises:
-        DataError: it is missing.
+        DataError: a bias is missing.
     """
     recipes, read = dict(network.weights), []
     for layer in range(network.config.decoder_layers):
@@ -183,14 +183,14 @@ def _with_gate_biases(network: Network, weights: Weights) -> Network:
 
 
 def _generation(source: Source, target: Mapping[str, int], start_id: int) -> Generation:
-    """Give the ids of decoding: it begins from the row of zeros, which no source has."""
+    """Give the decoding settings: a translation begins from the row of zeros, which is no source piece."""
     if (eos := target.get("</s>")) is None:
         raise DataError(f"{source.folder}: no </s> in {_vocabulary_files(source)[-1]}")
     return Generation(pad_id=eos, eos_id=eos, start_id=start_id, forced_id=None, banned=(), warnings=())
 
 
 def _vocabulary_files(source: Source) -> list[str]:
-    """List the files of the vocabularies, of source and target."""
+    """List the vocabulary files of source and target."""
     files = source.named("vocabs")
     if len(files) != len(_MODELS):
         raise DataError(f"{source.folder / DECODER}: vocabs must name two files, names {len(files)}")
@@ -198,15 +198,15 @@ def _vocabulary_files(source: Source) -> list[str]:
 
 
 def _is_model(file: str) -> bool:
-    """Tell whether a vocabulary is a SentencePiece model, whose ids are those of Marian."""
+    """Tell whether a vocabulary is a SentencePiece model; its ids are then those of Marian."""
     return file.endswith(".spm")
 
 
 def _ids(source: Source, file: str) -> dict[str, int]:
-    """Read a vocabulary: the id of each piece, from 0 on.
+    """Read a vocabulary: the id of each piece.
 
     Raises:
-        DataError: it is missing, or its ids are not those from 0 on.
+        DataError: the file is missing, or its ids do not count from 0.
     """
     if not source.has(file):
         raise DataError(f"{source.folder}: no {file}, which {DECODER} names")

@@ -1,4 +1,4 @@
-"""An import from beginning to end: all that can be refused is refused before a weight is read."""
+"""A complete import; every refusal comes before any weight is read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Imported:
-    """What was imported.
+    """The result of an import.
 
     Attributes:
-        family: its name.
-        config: of the model.
-        parameters: how many numbers it has.
-        languages: of the model.
-        warnings: a line each.
+        family: the name of the family.
+        config: the configuration of the model.
+        parameters: the number of parameters.
+        languages: the languages of the model.
+        warnings: the warnings, one line each.
     """
 
     family: str
@@ -43,18 +43,18 @@ def import_folder(
     name: str = "",
     origin: Mapping[str, str] = MappingProxyType({}),
 ) -> Imported:
-    """Write a checkpoint of a model in the format of Hugging Face.
+    """Write a checkpoint from the folder of a model.
 
     Args:
-        folder: of the model.
-        out: folder of the checkpoint; an older one is replaced.
-        wanted: what the user says of the languages.
-        report: told of each step before it begins.
-        name: of the model, which may say its languages; that of the folder if empty.
-        origin: what is known of where it comes from, for the record.
+        folder: the folder of the model.
+        out: the folder of the checkpoint; an older checkpoint is replaced.
+        wanted: the languages given by the user.
+        report: gets a message before each step.
+        name: the name of the model, which may contain its languages; "": the name of the folder.
+        origin: the known origin of the model, for the record.
 
     Raises:
-        DataError: the model cannot be imported; says why.
+        DataError: the model cannot be imported; the message says why.
     """
     source = Source.open(folder, name)
     family = family_of(source)

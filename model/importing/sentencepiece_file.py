@@ -6,27 +6,27 @@ from typing import Final
 
 from dragoman.errors import DataError
 
-# Of `sentencepiece_model.proto`: ModelProto.pieces, and of a piece its text and its type.
+# From `sentencepiece_model.proto`: ModelProto.pieces, and the text and type of a piece.
 _PIECES: Final = 1
 _TEXT: Final = 1
 _TYPE: Final = 3
 _CONTROL: Final = 3
 _USER_DEFINED: Final = 4
-# What looks like a command to the model; SentencePiece finds user-defined pieces in any text.
+# Marks that command the model; SentencePiece would find user-defined pieces in any text.
 _MARK: Final = re.compile(r"^▁?(<[^<>\s]+>|>>[^<>\s]+<<)$")
 
 
 def without_user_marks(content: bytes) -> bytes:
-    """Make control pieces of the user-defined ones that look like marks, such as <2de>: no text contains them then.
+    """Turn user-defined pieces that look like marks, such as <2de>, into control pieces, which no text contains.
 
     Args:
-        content: of a SentencePiece file.
+        content: the content of a SentencePiece file.
 
     Returns:
-        The file with other types, or as it was.
+        The file with changed types, or unchanged.
 
     Raises:
-        DataError: it is no such file.
+        DataError: the content is no such file.
     """
     parts: list[bytes] = []
     changed = False
@@ -48,7 +48,7 @@ def _is_user_mark(piece: bytes) -> bool:
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, bytes, int | bytes]]:
-    """Go through the fields of a message: number, all of its bytes, value."""
+    """Iterate over the fields of a message: number, all bytes of the field, value."""
     at = 0
     while at < len(content):
         start = at

@@ -1,4 +1,4 @@
-"""Keys of config.json: those that are used, those that change nothing, and those that must have one value."""
+"""Keys of config.json: used keys, keys without effect, and keys with one supported value."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ from dragoman.invalid import describe
 from model.config import Activation, TransformerConfig
 from model.importing.source import CONFIG, Source
 
-# What says nothing of the arithmetic of greedy decoding, in files of transformers 3 to 5.
+# Keys without effect on greedy decoding, in files of transformers 3 to 5.
 _HARMLESS_WORDS: Final = """
 _name_or_path architectures attn_implementation _attn_implementation classif_dropout classifier_dropout
 dtype encoder_layerdrop decoder_layerdrop finetuning_task gradient_checkpointing id2label init_std
@@ -27,7 +27,7 @@ exponential_decay_length_penalty remove_invalid_values unk_token_id force_bos_to
 """
 _HARMLESS: Final = frozenset(_HARMLESS_WORDS.split())
 
-# What would be another model with any other value.
+# Other values of these keys would be another model.
 _FIXED: Final[Mapping[str, Any]] = {
     "is_encoder_decoder": True,
     "is_decoder": False,
@@ -57,17 +57,17 @@ ACTIVATIONS: Final[Mapping[str, Activation]] = {
 def check_keys(
     source: Source, used: Collection[str], fixed: Mapping[str, Any], architecture: str, harmless: Collection[str] = ()
 ) -> None:
-    """Refuse a config.json that asks for something unknown.
+    """Refuse a config.json with unknown keys or values.
 
     Args:
         source: the folder.
-        used: keys that the family reads.
-        fixed: keys of the family that must have this value where they are there.
+        used: the keys that the family reads.
+        fixed: keys of the family with their only supported value.
         architecture: the class of the model.
-        harmless: further keys that change nothing.
+        harmless: further keys without effect.
 
     Raises:
-        DataError: a key is unknown, or has a value that cannot be had.
+        DataError: a key is unknown, or has an unsupported value.
     """
     config, file = source.config, source.folder / CONFIG
     named = config.get("architectures") or [architecture]
@@ -86,7 +86,7 @@ def configuration(source: Source, **fields: Any) -> TransformerConfig:
     """Make the configuration of a checkpoint.
 
     Raises:
-        DataError: the fields contradict each other, or one is out of range.
+        DataError: fields contradict each other, or a value is out of range.
     """
     try:
         return TransformerConfig(**fields)
@@ -95,10 +95,10 @@ def configuration(source: Source, **fields: Any) -> TransformerConfig:
 
 
 def activation(source: Source, key: str, default: str) -> Activation:
-    """Find the activation that a key names.
+    """Find the activation that a key of config.json names.
 
     Raises:
-        DataError: it is none that we have.
+        DataError: the activation is not supported.
     """
     name = source.config.get(key) or default
     if name not in ACTIVATIONS:
@@ -108,10 +108,10 @@ def activation(source: Source, key: str, default: str) -> Activation:
 
 
 def whole(source: Source, key: str, default: int) -> int:
-    """Read a whole number of config.json.
+    """Read a whole number from config.json.
 
     Raises:
-        DataError: it is none.
+        DataError: the value is no whole number.
     """
     value = source.config.get(key)
     if value is None:
@@ -122,10 +122,10 @@ def whole(source: Source, key: str, default: int) -> int:
 
 
 def flag(source: Source, key: str, default: bool) -> bool:
-    """Read a truth value of config.json.
+    """Read a truth value from config.json.
 
     Raises:
-        DataError: it is none.
+        DataError: the value is no truth value.
     """
     value = source.config.get(key)
     if value is None:

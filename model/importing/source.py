@@ -1,4 +1,4 @@
-"""The folder that is imported: its JSON files, which of its files hold weights, and their hashes."""
+"""The folder to import: its JSON files, its weights files, and their hashes."""
 
 import json
 from collections.abc import Iterator
@@ -13,20 +13,20 @@ from dragoman.errors import DataError
 from model.importing.formats import other_format
 
 CONFIG: Final = "config.json"
-MARIAN_NPZ: Final = "marian.npz"  # as if it were a `model_type`
-MARIAN_BIN: Final = "marian.bin"  # likewise
+MARIAN_NPZ: Final = "marian.npz"  # used like a `model_type`
+MARIAN_BIN: Final = "marian.bin"  # used like a `model_type`
 GENERATION: Final = "generation_config.json"
 SAFETENSORS: Final = "model.safetensors"
 SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
 TORCH: Final = "pytorch_model.bin"
 CT2_MODEL: Final = "model.bin"
-DECODER: Final = "decoder.yml"  # of Marian's own format: names the files of model and vocabularies
-# The files of a model of Firefox, which no other file names.
+DECODER: Final = "decoder.yml"  # of Marian's own format: names the files of the model and the vocabularies
+# The weights of a Firefox model, which no other file names.
 MARIAN_BIN_FILES: Final = "model.*.bin"
 _JOINT_VOCABULARY: Final = "vocab.*.spm"
 _VOCABULARIES: Final = ("srcvocab.*.spm", "trgvocab.*.spm")
 _SHORTLISTS: Final = "lex*.s2t.bin"
-_ARGOS: Final = "model/"  # where a package of Argos has its model
+_ARGOS: Final = "model/"  # where an Argos package contains its model
 _NO_MODEL: Final = (
     f"no model is known by its files: no {CONFIG} (Hugging Face), {DECODER} (Marian) or {MARIAN_BIN_FILES} (Firefox)"
 )
@@ -35,15 +35,15 @@ TORCH_INDEX: Final = "pytorch_model.bin.index.json"
 
 @dataclass(frozen=True)
 class Source:
-    """A folder of Hugging Face, of CTranslate2, of Marian or of Firefox.
+    """A folder in the format of Hugging Face, CTranslate2, Marian or Firefox.
 
     Attributes:
-        folder: where it lies.
-        name: of the model, such as opus-mt-en-de; of Firefox that of its file, such as model.ende.intgemm.alphas.bin.
-        config: config.json.
-        generation: generation_config.json; None where there is none, then config.json says what it would say.
-        used: names of the files that were read, for the record of the import.
-        base: where in the folder the model lies: "" or the folder with a slash behind it.
+        folder: the path of the folder.
+        name: the name of the model, such as opus-mt-en-de; for Firefox its file, such as model.ende.intgemm.alphas.bin.
+        config: the content of config.json.
+        generation: the content of generation_config.json; None: it does not exist, and config.json has its settings.
+        used: the names of the files that were read, for the record of the import.
+        base: the subfolder of the model, with a slash at its end; "": the folder itself.
     """
 
     folder: Path
@@ -55,15 +55,15 @@ class Source:
 
     @classmethod
     def open(cls, folder: Path, name: str = "") -> "Source":
-        """Read the two files of settings.
+        """Read the two settings files.
 
         Args:
-            folder: where the model lies.
-            name: of the model; that of the folder if empty.
+            folder: the path of the folder.
+            name: the name of the model; "": the name of the folder.
 
         Raises:
-            DataError: there is no such folder, or no config.json that is a JSON object. Of CTranslate2, Marian and
-                Firefox there need be none: there, model.bin, decoder.yml and model.*.bin tell.
+            DataError: the folder does not exist, or has no config.json with a JSON object. CTranslate2, Marian and
+                Firefox need none: there, model.bin, decoder.yml and model.*.bin identify the format.
         """
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder")
@@ -85,14 +85,14 @@ class Source:
         return cls(folder, source.name, source.json(CONFIG), generation, source.used)
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a file of this name."""
+        """Tell whether a file of this name exists."""
         return (self.folder / name).is_file()
 
     def bytes(self, name: str) -> bytes:
         """Read a file.
 
         Raises:
-            DataError: it cannot be read.
+            DataError: the file cannot be read.
         """
         self.used.add(name)
         try:
@@ -101,10 +101,10 @@ class Source:
             raise DataError(f"{self.folder / name}: cannot read: {error.strerror}") from error
 
     def json(self, name: str) -> dict[str, Any]:
-        """Read a file that holds a JSON object; {} where there is no such file.
+        """Read a file with a JSON object; {} if the file does not exist.
 
         Raises:
-            DataError: it holds something else.
+            DataError: the content is no JSON object.
         """
         if not self.has(name):
             return {}
@@ -117,10 +117,10 @@ class Source:
         return content
 
     def yaml(self, name: str) -> dict[str, Any]:
-        """Read a file that holds a YAML mapping, all of whose scalars are given as they are written.
+        """Read a file with a YAML mapping; all scalars stay strings.
 
         Raises:
-            DataError: it is missing, or holds something else.
+            DataError: the file is missing, or is no YAML mapping.
         """
         try:
             content = yaml.load(self.bytes(name).decode(), Loader=yaml.CBaseLoader)
@@ -131,12 +131,12 @@ class Source:
         return content
 
     def named(self, key: str) -> list[str]:
-        """List the files that decoder.yml names under a key, wherever they lay on the machine of the training.
+        """List the files that decoder.yml names under a key, without the folders of the training machine.
 
-        Of Firefox, the files that have such names.
+        For Firefox, the files are found by patterns.
 
         Raises:
-            DataError: it names none, or there are none.
+            DataError: no file is named, or no file is found.
         """
         if self.config["model_type"] == MARIAN_BIN:
             if key == "models":
@@ -149,10 +149,10 @@ class Source:
         return [PurePath(name).name for name in names]
 
     def found(self, pattern: str) -> str:
-        """Find the one file whose name follows a pattern.
+        """Find the one file that matches a pattern.
 
         Raises:
-            DataError: there is none, or more than one.
+            DataError: no file or several files match.
         """
         names = sorted(file.name for file in self.folder.glob(pattern))
         if len(names) != 1:
@@ -161,18 +161,18 @@ class Source:
         return names[0]
 
     def shortlist(self) -> str | None:
-        """Find the file that says what each source piece may become, where the folder has one.
+        """Find the file with the possible target pieces of each source piece, if the folder has one.
 
         Raises:
-            DataError: there are several.
+            DataError: there are several such files.
         """
         return self.found(_SHORTLISTS) if any(self.folder.glob(_SHORTLISTS)) else None
 
     def weight_files(self) -> list[Path]:
-        """Find the files of the weights; of several formats the one that no program can hide in.
+        """Find the weights files; of several formats, the one that cannot contain a program.
 
         Raises:
-            DataError: there are none, or one that the index names is missing.
+            DataError: there are none, or a file of the index is missing.
         """
         if self.has(self.base + CT2_MODEL):
             self.used.add(self.base + CT2_MODEL)

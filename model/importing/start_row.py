@@ -1,7 +1,7 @@
-"""The row of zeros that stands for the token that Marian's decoder starts from, which no vocabulary has.
+"""The row of zeros for the token from which Marian's decoder starts, and which no vocabulary contains.
 
-Marian decodes from zeros in the place of an embedding. As Hugging Face does when it converts such a model, a row of
-zeros is put behind the pieces, and banned from the output.
+Marian starts decoding with zeros in place of an embedding. As in Hugging Face's conversion of such a model, a row of
+zeros is added after the pieces, and banned from the output.
 """
 
 import numpy as np
@@ -10,10 +10,10 @@ from model.importing.arrays import Array
 
 
 def with_start(table: Array) -> Array:
-    """Put zeros behind the last row of embeddings, of an output product or of its bias."""
+    """Add zeros after the last row of an embedding, an output weight or its bias."""
     return np.concatenate([table, np.zeros_like(table[:1])])
 
 
 def shape_with_start(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Tell the shape of what `with_start` gives."""
+    """Give the shape of the result of `with_start`."""
     return shape[0] + 1, *shape[1:]

@@ -1,4 +1,4 @@
-"""T5, mT5, umT5 and MADLAD-400, which has the layout of T5: relative positions, other norms, no biases."""
+"""T5, mT5, umT5 and MADLAD-400, with the layout of T5: relative positions, other norms, no biases."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,27 +23,27 @@ n_positions
 """
 _USED: Final = frozenset(_USED_WORDS.split())
 _HARMLESS: Final = frozenset({"dropout_rate", "initializer_factor"})
-# Relative positions have no end; longer sources are not what these models were trained on.
+# Relative positions have no limit; but these models were not trained on longer sources.
 _MAX_POSITIONS: Final = 512
 
 _SHARED: Final = "shared.weight"
 _OUTPUT: Final = "lm_head.weight"
 _LAST_NORM: Final = "decoder.final_layer_norm.weight"
 _COPIES: Final = frozenset({"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"})
-# Of early files, and of no use: attention to the source has no positions.
+# In early files, and unused: attention to the source has no positions.
 _UNUSED: Final = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """In what the three differ.
+    """The differences between the three kinds.
 
     Attributes:
         architecture: the class of Hugging Face.
-        feed_forward: where config.json does not say it.
+        feed_forward: the kind of feed-forward layer if config.json does not name it.
         scaled: whether the output is scaled, unless config.json says that it is not tied.
         relative_shared: whether all layers of a side share one table of distances.
-        defaults: of keys that config.json may leave out.
+        defaults: the values of keys that config.json may omit.
     """
 
     architecture: str
@@ -63,7 +63,7 @@ _KINDS: Final = {
 
 
 def check(source: Source) -> list[str]:
-    """Refuse what cannot be had; see `Family.check`."""
+    """Refuse unsupported settings; see `Family.check`."""
     check_keys(source, _USED, {}, _kind(source).architecture, _HARMLESS)
     _feed_forward(source)
     return list(_generation(source).warnings)
@@ -118,7 +118,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
     if bias is not None:
         recipes["output.bias"] = bias
     if _is_scaled(source):
-        # The scale of the output, in the last weight before it.
+        # The scale of the output is put into the last weight before it.
         recipes["decoder_norm.weight"] = weights.read(_LAST_NORM).astype(np.float32) * config.d_model**-0.5
     ignored = frozenset({_SHARED, _OUTPUT, _UNUSED, _LAST_NORM}) | _COPIES
     return Network(config, recipes, ignored)
@@ -137,15 +137,15 @@ def _generation(source: Source) -> Generation:
 
 
 def _feed_forward(source: Source) -> tuple[Activation, bool]:
-    """Find the activation, and whether it is gated; newer files say both beside the name of old.
+    """Find the activation, and whether it is gated; newer files have two further keys for these.
 
     Raises:
-        DataError: it is of another form.
+        DataError: the feed-forward layer has another form.
     """
     file = source.folder / CONFIG
     named = source.config.get("feed_forward_proj") or _kind(source).feed_forward
     gate, _, name = str(named).rpartition("-")
-    # What "gated-gelu" means was decided by the first model that had it.
+    # The first model with "gated-gelu" defined its meaning.
     name = "gelu_new" if named == "gated-gelu" else name
     name = source.config.get("dense_act_fn") or name
     if gate not in ("", "gated") or name not in ACTIVATIONS:
@@ -159,10 +159,10 @@ def _is_scaled(source: Source) -> bool:
 
 
 def _is_tied(source: Source, weights: Weights) -> bool:
-    """Tell whether the embedding makes the logits: by the tensors, since some files have the wrong flag.
+    """Tell whether the embedding is also the output weight: by the tensors, since some files have the wrong flag.
 
     Raises:
-        DataError: there is no embedding, or encoder and decoder have different ones; or the last norm is missing.
+        DataError: there is no embedding, encoder and decoder have different ones, or the last norm is missing.
     """
     there = set(weights.names)
     for name in (_SHARED, _LAST_NORM):

@@ -1,4 +1,4 @@
-"""The tokenizer of T5 and its relatives, and how they are told of languages: by a prompt or a mark such as <2de>."""
+"""The tokenizer of T5 and its relatives, and how languages are marked: by a prompt or a mark such as <2de>."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from model.importing.source import CONFIG, Source
 
 _SPM: Final = "spiece.model"
 _HINT: Final = " (ByT5, which reads bytes, is not supported)"
-# Of MADLAD-400: a piece for each target language.
+# In MADLAD-400: a piece for each target language.
 _MARK: Final = re.compile(r"^▁?<2([\w-]+)>$")
-# Of T5: the names of tasks whose parameters hold a prompt.
+# In T5: names of tasks whose parameters contain a prompt.
 _TASK: Final = re.compile(r"^translation_(\w+)_to_(\w+)$")
 
 Ids = tuple[int, ...]
-Sides = tuple[Sequence[str], Sequence[str]]  # codes of sources and of targets
+Sides = tuple[Sequence[str], Sequence[str]]  # codes of source and of target languages
 Prompts = Mapping[tuple[str, str], Ids]  # by the codes of source and target
 
 
@@ -30,13 +30,13 @@ def read(source: Source, wanted: Wanted, rows: int, eos_id: int, forced_id: int 
 
     Args:
         source: the folder.
-        wanted: what the user says of the languages.
-        rows: of the model.
-        eos_id: of the model, which must be that of the tokenizer.
-        forced_id: with which every translation begins, if any does.
+        wanted: the languages given by the user.
+        rows: the number of rows of the model's embedding.
+        eos_id: the model's end-of-sentence id, which must equal that of the tokenizer.
+        forced_id: the forced first id of every translation, or None.
 
     Raises:
-        DataError: there is no tokenizer, it does not fit, or the folder does not say its languages.
+        DataError: there is no tokenizer, it does not fit, or the languages are unknown.
     """
     content = tokenizers.sentencepiece_file(source, _SPM, _HINT)
     file = source.folder / _SPM
@@ -49,7 +49,7 @@ def read(source: Source, wanted: Wanted, rows: int, eos_id: int, forced_id: int 
     unknown = pieces[ours.unk_id()]
     vocabulary = tokenizers.as_file(tokenizers.vocabulary_file(source, _SPM, ids, rows, control, unknown))
     tokenizers.check_fit(content, vocabulary, file)
-    # As it was, so that marks are found in text.
+    # The original model, in which text can contain marks.
     theirs = tokenizers.processor(source.bytes(_SPM), file)
     marks, sides, warnings = _marks(source, wanted, theirs, ids)
     forced = () if forced_id is None else (forced_id,)
@@ -61,7 +61,7 @@ def read(source: Source, wanted: Wanted, rows: int, eos_id: int, forced_id: int 
 def _marks(
     source: Source, wanted: Wanted, processor: SentencePieceProcessor, ids: Mapping[str, int]
 ) -> tuple[dict[str, LanguageMarks], Sides, list[str]]:
-    """Find what is said of each language, the languages of both sides, and warnings."""
+    """Find the marks of each language, the languages of both sides, and warnings."""
     tagged = {found[1]: piece for piece in ids if (found := _MARK.match(piece))}
     if tagged:
         added = tokenizers.added_tokens(source)
@@ -80,7 +80,7 @@ def _marks(
 
 
 def _alone(processor: SentencePieceProcessor, text: str) -> Ids:
-    """Find the ids of a text before another one, from which a blank separates it."""
+    """Find the ids of a text that is followed by a blank and another text."""
     other: list[int] = processor.encode("a")
     both: list[int] = processor.encode(f"{text} a")
     if not other or both[-len(other) :] != other:
@@ -89,7 +89,7 @@ def _alone(processor: SentencePieceProcessor, text: str) -> Ids:
 
 
 def _prompts(source: Source, processor: SentencePieceProcessor) -> dict[tuple[str, str], Ids]:
-    """Read the prompts of tasks that translate."""
+    """Read the prompts of translation tasks."""
     tasks = source.config.get("task_specific_params") or {}
     found = {}
     for name, parameters in tasks.items():
@@ -109,7 +109,7 @@ def _prompt(source: Source, processor: SentencePieceProcessor, prefix: str) -> I
 
 
 def _of_prompts(source: Source, wanted: Wanted, prompts: Prompts) -> tuple[dict[str, LanguageMarks], Sides, list[str]]:
-    """Divide prompts into what is said of the source and what is said of the target."""
+    """Divide prompts into a part for the source and a part for the target."""
     known = codes.known(dict.fromkeys(code for pair in prompts for code in pair))
     there = [pair for pair in prompts if all(code in known for code in pair)]
     sources = languages.restrict(list(dict.fromkeys(s for s, _ in there)), known, wanted.sources, wanted.languages)
@@ -132,7 +132,7 @@ def _of_prompts(source: Source, wanted: Wanted, prompts: Prompts) -> tuple[dict[
 
 
 def _common(many: Sequence[Ids]) -> Ids:
-    """Find with what all of them begin."""
+    """Find the common first ids."""
     shortest = min(many, key=len, default=())
     return next(
         (shortest[:place] for place, id_ in enumerate(shortest) if any(ids[place] != id_ for ids in many)), shortest
@@ -142,7 +142,7 @@ def _common(many: Sequence[Ids]) -> Ids:
 def _of_user(
     source: Source, wanted: Wanted, processor: SentencePieceProcessor
 ) -> tuple[dict[str, LanguageMarks], Sides, list[str]]:
-    """Take the user's word for a model of one pair, whose prompt is `prefix` of config.json, if there is one."""
+    """Use the user's languages for a model of one pair, whose prompt is `prefix` of config.json, if there is one."""
     if not (len(wanted.sources) == len(wanted.targets) == 1):
         raise DataError(
             f"{source.folder}: does not say its languages: no prompts in task_specific_params of {CONFIG}, and no "

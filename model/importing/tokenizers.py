@@ -1,4 +1,4 @@
-"""What the files of a tokenizer become: SentencePiece models, and a vocabulary that gives each piece its id."""
+"""The tokenizer files of a checkpoint: SentencePiece models, and vocabularies with the id of each piece."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -19,10 +19,10 @@ ADDED_TOKENS: Final = "added_tokens.json"
 
 
 def sentencepiece_file(source: Source, name: str, hint: str = "") -> bytes:
-    """Read a SentencePiece file; of its pieces none that looks like a mark comes out of text.
+    """Read a SentencePiece file; pieces that look like marks are changed so that no text contains them.
 
     Raises:
-        DataError: it is missing, or is no such file; `hint` is added where it is missing.
+        DataError: the file is missing (`hint` is added to the message), or is no such file.
     """
     if not source.has(name):
         raise DataError(f"{source.folder}: no {name}{hint}")
@@ -35,7 +35,7 @@ def processor(content: bytes, file: Path) -> SentencePieceProcessor:
     """Load a SentencePiece file.
 
     Raises:
-        DataError: it is none.
+        DataError: the content is no SentencePiece file.
     """
     loaded = SentencePieceProcessor()
     try:
@@ -48,18 +48,18 @@ def processor(content: bytes, file: Path) -> SentencePieceProcessor:
 def vocabulary_file(
     source: Source, name: str, ids: Mapping[str, int], rows: int, control: Collection[str], unknown: str = "<unk>"
 ) -> list[str | None]:
-    """List the pieces of a vocabulary by id, with null for what is control and for rows without a piece.
+    """List the pieces of a vocabulary by id, with None for control pieces and for rows without a piece.
 
     Args:
         source: the folder.
-        name: the file that says the ids, for errors.
-        ids: of each piece.
-        rows: of the model's embedding.
-        control: pieces that no text may give.
-        unknown: the piece that stands for unknown ones.
+        name: the file with the ids, for errors.
+        ids: the id of each piece.
+        rows: the number of rows of the model's embedding.
+        control: pieces that no text may contain.
+        unknown: the piece for unknown text.
 
     Raises:
-        DataError: an id is beyond the rows, or of two pieces, or there is no piece for unknown ones.
+        DataError: an id is beyond the rows, or used twice, or the unknown piece is missing.
     """
     file = source.folder / name
     pieces: list[str | None] = [None] * rows
@@ -78,15 +78,15 @@ def vocabulary_file(
 
 
 def as_file(pieces: list[str | None]) -> bytes:
-    """Write a vocabulary as the file that `dragoman/vocabulary.py` reads."""
+    """Write a vocabulary in the format of `dragoman/vocabulary.py`."""
     return (json.dumps(pieces, ensure_ascii=False, separators=(",\n", ":")) + "\n").encode()
 
 
 def check_fit(content: bytes, vocabulary: bytes, file: Path) -> None:
-    """Join a SentencePiece model and a vocabulary, as serving will.
+    """Check that a SentencePiece model and a vocabulary fit together, as the server will combine them.
 
     Raises:
-        DataError: they do not fit.
+        DataError: the two do not fit together.
     """
     try:
         Vocabulary.of(processor(content, file), vocabulary, file)
@@ -95,10 +95,10 @@ def check_fit(content: bytes, vocabulary: bytes, file: Path) -> None:
 
 
 def json_ids(source: Source, name: str) -> dict[str, int]:
-    """Read a file that gives each piece its id.
+    """Read a file with the id of each piece.
 
     Raises:
-        DataError: it is missing or empty.
+        DataError: the file is missing or empty.
     """
     ids = source.json(name)
     if not ids:
@@ -107,7 +107,7 @@ def json_ids(source: Source, name: str) -> dict[str, int]:
 
 
 def added_tokens(source: Source) -> dict[str, int]:
-    """Collect the tokens that a tokenizer has beside its pieces, with their ids; of all files that may name some."""
+    """Collect the tokens of a tokenizer that are no pieces, with their ids, from all files that may name some."""
     found: dict[str, int] = {}
     for entry in source.json(TOKENIZER).get("added_tokens", []):
         found[entry["content"]] = int(entry["id"])
@@ -118,7 +118,7 @@ def added_tokens(source: Source) -> dict[str, int]:
 
 
 def special_tokens(source: Source) -> list[str]:
-    """List the further special tokens of a tokenizer, languages among them, in order."""
+    """List the further special tokens of a tokenizer, including languages, in order."""
     for name in (SPECIAL_TOKENS, TOKENIZER_CONFIG):
         settings = source.json(name)
         for key in ("additional_special_tokens", "extra_special_tokens"):

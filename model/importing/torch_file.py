@@ -1,8 +1,8 @@
-"""Files of torch, such as pytorch_model.bin: tensors by name and nothing else, mapped into memory.
+"""Files of torch, such as pytorch_model.bin: tensors by name, and nothing else, memory-mapped.
 
-Such a file is a pickle that describes tensors, and storages that hold their numbers: a zip archive or, before torch
-1.6, one behind the other. No pickle imports or calls anything here: the few names that tensors need stand for functions
-of this module, and any other is refused.
+Such a file has a pickle that describes tensors, and storages with their numbers: in a zip archive or, before torch 1.6,
+one after another. No pickle imports or calls foreign code here: the few names that tensors need are mapped to functions
+of this module, and any other name is refused.
 """
 
 import io
@@ -24,10 +24,10 @@ from dragoman.errors import DataError
 from model.importing.arrays import BFLOAT16, TYPES, Array, DType
 
 _ENTRY_MARK: Final = b"PK\x03\x04"
-_ENTRY: Final = struct.Struct("<4s22xHH")  # what a zip archive has before a content: mark, size of name, of extra field
+_ENTRY: Final = struct.Struct("<4s22xHH")  # before a content in a zip archive: signature, size of name, of extra field
 _MAGIC: Final = 0x1950A86A20F9469CFC6C
 _PROTOCOL: Final = 1001
-_COUNT: Final = struct.Struct("<q")  # before each storage of the old format
+_COUNT: Final = struct.Struct("<q")  # before each storage in the old format
 _DTYPES: Final[Mapping[str, DType]] = {
     "FloatStorage": np.dtype(np.float32),
     "HalfStorage": np.dtype(np.float16),
@@ -46,33 +46,33 @@ class TorchWeights:
     """The tensors of files, as `model.importing.weights.Weights`."""
 
     def __init__(self, files: Iterable[Path]) -> None:
-        """Map the files, and read where their tensors are.
+        """Map the files, and read the positions of their tensors.
 
         Raises:
-            DataError: one is no such file, or holds more than tensors.
+            DataError: a file is no such file, or contains more than tensors.
         """
         self._arrays: dict[str, Array] = {}
         for file in files:
             try:
                 self._arrays |= _arrays(file)
-            except Exception as error:  # bytes that are no pickle can raise any
+            except Exception as error:  # invalid pickles can raise any exception
                 reason = " ".join(str(error).split()) or type(error).__name__
                 raise DataError(f"{file}: cannot read the weights: {reason:.200}") from error
 
     @property
     def names(self) -> Iterable[str]:
-        """All of them."""
+        """The names of all tensors."""
         return self._arrays.keys()
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Tell a shape."""
+        """Give the shape of a tensor."""
         return self._arrays[name].shape
 
     def dtype(self, name: str) -> DType:
         """Tell the type of the values.
 
         Raises:
-            DataError: it is none of fp32, fp16 and bf16.
+            DataError: the type is none of fp32, fp16 and bf16.
         """
         dtype = self._arrays[name].dtype
         if dtype not in TYPES.values():
@@ -81,7 +81,7 @@ class TorchWeights:
         return dtype
 
     def read(self, name: str) -> Array:
-        """Give one."""
+        """Give a tensor."""
         return self._arrays[name]
 
 
@@ -112,7 +112,7 @@ def _arrays(file: Path) -> dict[str, Array]:
 
 
 def _view(tensor: _Tensor, numbers: Array) -> Array:
-    """Make a tensor of the numbers of its storage, all of which it may have, each once."""
+    """Make a tensor from the numbers of its storage; it may use each number at most once."""
     size = math.prod(tensor.shape)
     last = tensor.offset + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.strides, strict=True))
     if size > len(numbers) or (size and last >= len(numbers)):
@@ -122,8 +122,8 @@ def _view(tensor: _Tensor, numbers: Array) -> Array:
 
 
 def _archive(stream: BinaryIO, content: mmap.mmap) -> tuple[Any, _Find]:
-    """Read a zip archive, which compresses nothing."""
-    # By their names without the folder, which has the name of the file.
+    """Read a zip archive without compression."""
+    # By their names without the top folder, whose name depends on the file.
     entries = {entry.filename.partition("/")[2]: entry for entry in zipfile.ZipFile(stream).infolist()}
 
     def read(name: str) -> NDArray[np.uint8]:
@@ -149,7 +149,7 @@ def _archive(stream: BinaryIO, content: mmap.mmap) -> tuple[Any, _Find]:
 
 
 def _old_file(content: mmap.mmap) -> tuple[Any, _Find]:
-    """Read the format of before torch 1.6: five pickles, and the storages behind them."""
+    """Read the format before torch 1.6: five pickles, followed by the storages."""
 
     def load() -> Any:
         return _Unpickler(content).load_checked()
@@ -175,16 +175,16 @@ def _old_file(content: mmap.mmap) -> tuple[Any, _Find]:
 
 
 class _Tensors(dict[Any, Any]):
-    """What an OrderedDict becomes."""
+    """Replaces OrderedDict."""
 
     __slots__ = ()
 
     def __setstate__(self, _: object) -> None:
-        """Leave out what is more than its items: versions of modules."""
+        """Ignore attributes besides the items: versions of modules."""
 
 
 class _Function:
-    """A function that a pickle may call, and nothing else."""
+    """A function that a pickle may call; no other use is possible."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -226,7 +226,7 @@ class _Unpickler(pickle.Unpickler):
     """Reads one pickle of a file.
 
     Attributes:
-        storages: that it names, by their keys.
+        storages: the storages that it names, by their keys.
     """
 
     def __init__(self, stream: BinaryIO | mmap.mmap) -> None:
@@ -235,7 +235,7 @@ class _Unpickler(pickle.Unpickler):
         self._stream = stream
 
     def load_checked(self) -> Any:
-        """Read the pickle, unless it asks for more memory than it has bytes."""
+        """Read the pickle, unless it would take more memory than its own size."""
         start = self._stream.tell()
         for opcode, place, at in pickletools.genops(self._stream):  # type: ignore[arg-type]
             if "PUT" in opcode.name and place > at:  # type: ignore[operator]
@@ -244,7 +244,7 @@ class _Unpickler(pickle.Unpickler):
         return self.load()
 
     def find_class(self, module: str, name: str) -> Any:
-        """Give what a name stands for here."""
+        """Give the replacement of a name."""
         try:
             return _NAMES[module, name]
         except KeyError as error:

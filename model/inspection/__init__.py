@@ -1,1 +1,1 @@
-"""What a model consists of: its weights, position encodings, and where its attention looks; numbers and pictures."""
+"""The inspection of a model: its weights, its position encodings and its attention, as numbers and pictures."""

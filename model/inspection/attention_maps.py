@@ -1,4 +1,4 @@
-"""Where the heads of a model look, for one sentence and its translation."""
+"""The attention of a model's heads, for one sentence and its translation."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -16,10 +16,10 @@ class AttentionMap(NamedTuple):
     """The attention of one layer.
 
     Attributes:
-        title: which one.
+        title: names the attention.
         weights: float [heads, queries, keys]; each row of keys adds up to 1.
-        queries: the tokens that look: "source" or "target".
-        keys: those that are looked at.
+        queries: the side that attends: "source" or "target".
+        keys: the side that is attended to.
     """
 
     title: str
@@ -28,7 +28,7 @@ class AttentionMap(NamedTuple):
     keys: str
 
     def is_of_decoder(self, layer: int) -> bool:
-        """Tell whether it is the attention of a layer of the decoder to the source."""
+        """Tell whether this is the attention of a decoder layer to the source."""
         return self.title == _to_source(layer)
 
 
@@ -38,12 +38,12 @@ def attention_maps(model: Transformer, source_ids: Sequence[int], target_ids: Se
 
     Args:
         model: in evaluation mode.
-        source_ids: as the encoder reads them.
-        target_ids: as the decoder reads them, the start id first.
+        source_ids: the input ids of the encoder.
+        target_ids: the input ids of the decoder, the start id first.
 
     Returns:
         The attention of every encoder layer, and of every decoder layer to the target and to the source. A decoder with
-        a recurrence has none to the target.
+        a recurrence has no attention to the target.
     """
     maps: list[AttentionMap] = []
 
@@ -67,7 +67,7 @@ class _Named(NamedTuple):
 
 
 def _attentions(model: Transformer) -> Iterator[tuple[nn.Module, _Named]]:
-    """Find every attention of a model, with what is to be said of it."""
+    """Find every attention of a model, with its description."""
     for number, layer in enumerate(cast(Iterable[EncoderLayer], model.encoder)):
         yield layer.self_attention.attend, _Named(f"encoder layer {number}", "source", "source")
     for number, other in enumerate(cast(Iterable[DecoderLayer], model.decoder)):
@@ -81,7 +81,7 @@ def _to_source(layer: int) -> str:
 
 
 def _weights(attend: AttendSelf | AttendSource, inputs: tuple[Any, ...]) -> Tensor:
-    """Compute the weights of an attention again, of one sentence without padding: [heads, queries, keys]."""
+    """Compute the weights of an attention again, for one sentence without padding: [heads, queries, keys]."""
     bias, causal = None, False
     if isinstance(attend, AttendSelf):
         packed, lengths, *rest = inputs

@@ -1,4 +1,4 @@
-"""What a checkpoint consists of and where its attention looks, as `dragoman inspect` shows it."""
+"""The parts and the attention of a checkpoint, as `dragoman inspect` shows them."""
 
 import argparse
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from model.transformer import Transformer
 
 
 def inspect_checkpoint(arguments: argparse.Namespace) -> None:
-    """Print and draw what the command line asks for.
+    """Print and draw the parts that the command line selects.
 
     Args:
-        arguments: of `dragoman inspect`, whose `model` is the folder of a checkpoint.
+        arguments: the arguments of `dragoman inspect`, whose `model` is the folder of a checkpoint.
 
     Raises:
-        DragomanError: a file cannot be used, or a text is too long.
+        DragomanError: a file is unusable, or a text is too long.
     """
     known = languages(arguments.model)
     heads = _heads_of(arguments.bundle, arguments.model / WEIGHTS) if arguments.bundle else None
@@ -42,10 +42,10 @@ def inspect_checkpoint(arguments: argparse.Namespace) -> None:
 
 
 def _heads_of(bundle: Path, weights: Path) -> AlignmentHeads:
-    """Read which heads align, of a bundle that was made of these weights.
+    """Read the alignment heads from a bundle that was made from these weights.
 
     Raises:
-        DragomanError: it is no bundle, or was made of others.
+        DragomanError: the folder is no bundle, or a bundle of other weights.
     """
     manifest = Manifest.read(bundle)
     if manifest.provenance.checkpoint_sha256 != sha256(weights):
@@ -69,7 +69,7 @@ def _draw_attention(
     heads: AlignmentHeads | None,
     arguments: argparse.Namespace,
 ) -> None:
-    """Draw the attention of a checkpoint, and print the translation that it is of."""
+    """Draw the attention of a checkpoint, and print the translation that is shown."""
     asked = known.told(arguments.source_language or "", arguments.target_language or "") if known else ()
     frame = Frame.of(known, model.config, *asked)
     source_ids, start_ids = frame.around(tokenizer.encode(arguments.text)), frame.start_ids or (model.config.start_id,)
@@ -87,14 +87,14 @@ def _draw_attention(
         heatmaps.save(plots.attention_figure(maps, pieces, heads), arguments.attention)
     if arguments.alignment:
         assert heads is not None
-        # A token is chosen one position before it is read.
+        # A token is chosen one position before the decoder reads it.
         weights = _mean(maps, heads)[len(start_ids) - 1 :][: len(own)]
         draw_alignment(weights, pieces["source"], tokenizer.target_pieces(own), arguments.alignment)
     print(f"\n{tokenizer.decode(own)}")
 
 
 def _mean(maps: Sequence[AttentionMap], heads: AlignmentHeads) -> NDArray[np.float32]:
-    """Take the mean of the heads that align: float [target, source]."""
+    """Average the alignment heads: float [target, source]."""
     [weights] = [each.weights for each in maps if each.is_of_decoder(heads.layer)]
     mean: NDArray[np.float32] = weights[list(heads.heads)].mean(0).numpy()
     return mean

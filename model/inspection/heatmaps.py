@@ -1,4 +1,4 @@
-"""Attention as a picture; needs matplotlib, and no torch."""
+"""Pictures of attention; needs matplotlib, and no torch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,22 +10,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-mpl.use("Agg")  # to files: there may be no screen
+mpl.use("Agg")  # draws to files, since there may be no screen
 
 
 def save(figure: Figure, file: Path) -> None:
-    """Write a figure as PNG, and let go of it."""
+    """Write a figure as PNG, and close it."""
     figure.savefig(file, dpi=100)
     plt.close(figure)
 
 
 def alignment_figure(weights: ArrayLike, source: Sequence[str], target: Sequence[str]) -> Figure:
-    """Draw which tokens of a source the model looked at when it chose those of a translation.
+    """Draw the attention to source tokens at the choice of each token of a translation.
 
     Args:
         weights: float [target, source]; each row adds up to 1.
         source: the tokens of the source.
-        target: those of the translation, from one on.
+        target: the tokens of the translation, counted from one.
     """
     size = 2.5 + 0.25 * len(source), 2.0 + 0.25 * len(target)
     figure, axis = plt.subplots(figsize=size, layout="constrained")
@@ -36,7 +36,7 @@ def alignment_figure(weights: ArrayLike, source: Sequence[str], target: Sequence
 
 
 def heatmap(axis: Axes, weights: NDArray[np.float32], queries: Sequence[str], keys: Sequence[str]) -> None:
-    """Draw where each query looks: float [queries, keys]."""
+    """Draw the keys that each query attends to: float [queries, keys]."""
     axis.imshow(weights, vmin=0, vmax=1, cmap="viridis", aspect="auto")
     axis.set_xticks(range(len(keys)), keys, rotation=90, fontsize=6)
     axis.set_yticks(range(len(queries)), queries, fontsize=6)

@@ -1,4 +1,4 @@
-"""How many weights each part of a model has."""
+"""The number of weights in each part of a model."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ def parameters_by_part(model: Transformer) -> dict[str, int]:
     """Count weights by part: embeddings, the layers of both sides by sublayer, the output.
 
     Returns:
-        The count of each part, in the order of the model; a tied weight counts once, where it comes first.
+        The number for each part, in the order of the model; a tied weight counts once, in its first part.
     """
     counts: Counter[str] = Counter()
     for name, weight in weights(model).items():

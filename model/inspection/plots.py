@@ -1,4 +1,4 @@
-"""Position encodings and the attention of a checkpoint as pictures."""
+"""Pictures of the position encodings and the attention of a checkpoint."""
 
 from collections.abc import Sequence
 from typing import Final, cast
@@ -14,13 +14,13 @@ from model.inspection.heatmaps import heatmap
 from model.relative import DistanceBias
 from model.transformer import Transformer
 
-_POSITIONS: Final = 128  # that are shown
-_DISTANCES: Final = 64  # likewise, on each side
-_MARK: Final = "tab:red"  # of heads by which words are aligned
+_POSITIONS: Final = 128  # number of positions shown
+_DISTANCES: Final = 64  # number of distances shown on each side
+_MARK: Final = "tab:red"  # color of the alignment heads
 
 
 def positions_figure(model: Transformer) -> Figure:
-    """Draw the position encodings of both sides: a row a position, or the bias of each head by distance."""
+    """Draw the position encodings of both sides: one row per position, or the bias of each head by distance."""
     if model.config.positions == "relative":
         return _bias_figure(model)
     figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained", sharey=True)
@@ -57,12 +57,12 @@ def _bias_figure(model: Transformer) -> Figure:
 def attention_figure(
     maps: Sequence[AttentionMap], pieces: dict[str, list[str]], alignment: AlignmentHeads | None = None
 ) -> Figure:
-    """Draw a heatmap of every head: a row a layer.
+    """Draw a heatmap of every head, one row per layer.
 
     Args:
-        maps: of each layer.
+        maps: the attention of each layer.
         pieces: the tokens of "source" and "target".
-        alignment: the heads that are marked; None: none.
+        alignment: the heads to mark; None: none.
     """
     heads = max(each.weights.shape[0] for each in maps)
     longest = max(map(len, pieces.values()))
@@ -83,7 +83,7 @@ def attention_figure(
 
 
 def _mark(axis: Axes) -> None:
-    """Mark a head as one by which words are aligned."""
+    """Mark a head as an alignment head."""
     axis.set_title(f"{axis.get_title()}: aligns", fontsize=7, color=_MARK, fontweight="bold")
     for spine in axis.spines.values():
         spine.set(color=_MARK, linewidth=2)

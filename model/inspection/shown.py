@@ -1,4 +1,4 @@
-"""What of a model is shown alike whether it is a checkpoint or a bundle; needs no torch."""
+"""The output that is the same for checkpoints and bundles; needs no torch."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,12 +10,12 @@ from dragoman.language_marks import Languages
 
 
 def sides(known: Languages) -> list[tuple[str, str]]:
-    """Give the rows of a table that name the languages of a model."""
+    """Give the table rows for the languages of a model."""
     return [("source languages", ", ".join(known.sources)), ("target languages", ", ".join(known.targets))]
 
 
 def print_table(rows: Iterable[tuple[str, str]]) -> None:
-    """Print what has a name in two columns."""
+    """Print names and values in two columns."""
     listed = list(rows)
     width = max(len(name) for name, _ in listed)
     for name, value in listed:
@@ -23,18 +23,18 @@ def print_table(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def check_length(flag: str, tokens: int, most: int) -> None:
-    """Refuse a text of more tokens than a model takes; raises DataError, which names the flag."""
+    """Refuse a text with more tokens than the model takes; raises DataError, which names the flag."""
     if tokens > most:
         raise DataError(f"{flag} has {tokens} tokens, more than the {most} of the model")
 
 
 def draw_alignment(weights: ArrayLike, source: Sequence[str], target: Sequence[str], file: Path) -> None:
-    """Draw which tokens of a source each token of a translation looked at: float [target, source].
+    """Draw the attention of each token of a translation to the source tokens: float [target, source].
 
     Raises:
         DataError: the translation has no tokens.
     """
-    from model.inspection import heatmaps  # here: matplotlib takes a second
+    from model.inspection import heatmaps  # imported here: matplotlib takes a second
 
     if not target:
         raise DataError("--alignment: there is nothing to draw, the translation has no tokens")

@@ -1,1 +1,1 @@
-"""Who may call: those with an API key, within its limits, and over TLS; all of it read anew when its files change."""
+"""Access control: API keys with limits, and TLS; all files are read again when they change."""

@@ -1,4 +1,4 @@
-"""The keys and certificates that the settings name."""
+"""The API keys and certificates that the settings name."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,7 +17,7 @@ def access(settings: Settings, metrics: Metrics) -> Access:
     """Read the files of the settings.
 
     Raises:
-        SettingsError: a certificate, a key or the file of API keys cannot be used.
+        SettingsError: a certificate, a key or the file of API keys is unusable.
     """
     certificates, keys = tls.certificates(settings, metrics), _keys(settings, metrics)
 

@@ -1,4 +1,4 @@
-"""API keys: made at random, kept as hashes in a file of the operator, and found again by what a caller sends."""
+"""API keys: generated at random, stored as hashes in the operator's file, and looked up from a call's metadata."""
 
 import hashlib
 import math
@@ -22,7 +22,7 @@ from pydantic import (
 from dragoman.invalid import requirement
 from service.settings import SettingsError
 
-_PREFIX: Final = "dragoman_"  # by which scanners of repositories and logs recognise a key
+_PREFIX: Final = "dragoman_"  # lets scanners of repositories and logs recognise a key
 _KEY_BYTES: Final = 32
 
 
@@ -36,14 +36,14 @@ Name = Annotated[str, AfterValidator(_checked)]
 
 
 class KeyEntry(BaseModel):
-    """What the file says of one key.
+    """The entry of one key in the file.
 
     Attributes:
-        sha256: of the key, in hexadecimal digits. A slow hash would protect nothing here: the key is 256 random bits,
+        sha256: the hash of the key, in hexadecimal digits. A slow hash has no benefit here: the key is 256 random bits,
             not a password that can be guessed.
-        requests_per_s: calls a second in the long run; None: any number.
-        burst: calls at once after a pause; None: those of one second.
-        concurrent_requests: calls at a time; None: any number.
+        requests_per_s: sustained calls per second; None: no limit.
+        burst: calls at once after a pause; None: as many as in one second.
+        concurrent_requests: concurrent calls; None: no limit.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
@@ -62,22 +62,22 @@ class KeyEntry(BaseModel):
 
     @property
     def bucket_tokens(self) -> int:
-        """How many calls at once the rate allows after a pause."""
+        """How many calls at once the rate limit allows after a pause."""
         return self.burst or math.ceil(self.requests_per_s or 1)
 
 
 _ENTRIES: Final = TypeAdapter(dict[Name, KeyEntry])
-_FIELD: Final = re.compile("|".join(KeyEntry.model_fields))  # each is a flag of the command
+_FIELD: Final = re.compile("|".join(KeyEntry.model_fields))  # each field is a flag of the command
 
 
 class KeyStore:
-    """The keys of one reading of the file.
+    """The keys from one reading of the file.
 
-    A key is looked up under a hash of its hash, with a new salt in every process. So the time of a look-up tells an
-    attacker nothing: with which stored bytes a guess agrees is not under the attacker's control.
+    A key is looked up by a hash of its hash, with a new salt in every process. So an attacker learns nothing from the
+    time of a look-up: the attacker cannot choose guesses that share a prefix with the stored bytes.
 
     Attributes:
-        entries: by the name of the key.
+        entries: the entries, by the name of the key.
     """
 
     def __init__(self, entries: Mapping[str, KeyEntry]) -> None:
@@ -86,7 +86,7 @@ class KeyStore:
         self._names = {self._salted(bytes.fromhex(entry.sha256)): name for name, entry in self.entries.items()}
 
     def find(self, key: str) -> str | None:
-        """Give the name of a key; None where there is no such key."""
+        """Give the name of a key; None if the key is unknown."""
         return self._names.get(self._salted(_sha256(key).digest()))
 
     def _salted(self, digest: bytes) -> bytes:
@@ -99,10 +99,10 @@ def generate() -> str:
 
 
 def entry_of(key: str, **limits: Any) -> KeyEntry:
-    """Make the entry of a key: it holds its hash only.
+    """Make the entry of a key; the entry holds only the hash.
 
     Raises:
-        SettingsError: a limit is impossible; it is named by its flag.
+        SettingsError: a limit is invalid; the message names its flag.
     """
     try:
         return KeyEntry(sha256=_sha256(key).hexdigest(), **limits)
@@ -114,7 +114,7 @@ def line_of(name: str, entry: KeyEntry) -> str:
     """Write an entry as a line of the file.
 
     Raises:
-        SettingsError: the name is none.
+        SettingsError: the name is invalid.
     """
     try:
         _ENTRIES.validate_python({name: entry})
@@ -125,10 +125,10 @@ def line_of(name: str, entry: KeyEntry) -> str:
 
 
 def parse(content: bytes, path: str) -> KeyStore:
-    """Read the file: TOML, with the name of each key before its entry.
+    """Read the file: TOML, the name of each key followed by its entry.
 
     Raises:
-        SettingsError: it is something else, or holds no key, or one key twice.
+        SettingsError: the file is invalid, holds no key, or holds one key twice.
     """
     try:
         entries = _ENTRIES.validate_python(tomllib.loads(content.decode()))
@@ -137,7 +137,7 @@ def parse(content: bytes, path: str) -> KeyStore:
     except (ValueError, RecursionError) as error:  # TOML's errors name the line and quote no value
         raise SettingsError(f"{path}: not TOML: {error}") from error
     if not entries:
-        # Most likely it is just being written; and a server that lets nobody in need not run.
+        # The file is probably being written; and a server that admits nobody need not run.
         raise SettingsError(f"{path}: there is no key in it")
     if twins := _twins(entries):
         raise SettingsError(f"{path}: {' and '.join(twins)} are the same key")
@@ -149,7 +149,7 @@ def _sha256(key: str) -> Any:
 
 
 def _twins(entries: Mapping[str, KeyEntry]) -> tuple[str, str] | None:
-    """Find two names of one key."""
+    """Find two names of the same key."""
     names: dict[str, str] = {}
     for name, entry in entries.items():
         if (twin := names.setdefault(entry.sha256, name)) != name:
@@ -162,7 +162,7 @@ def _toml(value: str | float) -> str:
 
 
 def _describe(error: ValidationError) -> str:
-    """Say in one line what is wrong; what is given only where it is a number of a limit: all else may be a key."""
+    """Describe the error in one line. Only numbers of limits are quoted: any other value may be a key."""
     return "; ".join(
         f"{_place(problem['loc'])}: {requirement(problem['msg'])}" + _given(problem["loc"], problem["input"])
         for problem in error.errors()

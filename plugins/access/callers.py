@@ -1,4 +1,4 @@
-"""The holders of API keys: who calls, by the key of a call, and how much they may."""
+"""The holders of API keys: who makes a call, by its key, and the limits of that key."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,14 +13,14 @@ from service.telemetry.metrics import Metrics
 from service.wire import Metadata
 
 _SCHEME: Final = "bearer "
-_KEY_NAMES: Final = frozenset({"x-api-key", "x-goog-api-key"})  # the second is that of Google's clients
+_KEY_NAMES: Final = frozenset({"x-api-key", "x-goog-api-key"})  # x-goog-api-key is sent by Google's clients
 
 
 class KeyHolders:
-    """All who may call; lives on the event loop.
+    """All callers with an API key; lives on the event loop.
 
     Args:
-        keys: gives the keys as they are now.
+        keys: returns the current keys.
     """
 
     def __init__(self, metrics: Metrics, keys: Callable[[], KeyStore]) -> None:
@@ -29,17 +29,17 @@ class KeyHolders:
         self._quotas: dict[str, _Quota] = {}
 
     def identify(self, metadata: Metadata) -> Caller:
-        """Tell who calls; see `service.security.access.Callers`."""
-        ring = self._keys()  # once: another thread may put a new one in its place at any moment
+        """Identify the caller; see `service.security.access.Callers`."""
+        ring = self._keys()  # read once: another thread may replace the keys at any moment
         name = _owner(ring, metadata)
         return Caller(name, ring.entries[name])
 
     @contextmanager
     def visit(self, caller: Caller) -> Iterator[None]:
-        """Count a call against the limits of its key while it runs; see there."""
+        """Count a running call against the limits of its key; see `service.security.access.Callers`."""
         assert isinstance(caller.entry, KeyEntry), "it was identified here"
         quota = self._quotas.setdefault(caller.name, _Quota())
-        quota.limit(caller.entry)  # it may have changed in the file since the last call
+        quota.limit(caller.entry)  # the entry may have changed in the file since the last call
         try:
             quota.enter(time.monotonic_ns())
         except (RateLimitedError, ConcurrencyLimitedError) as error:
@@ -53,7 +53,7 @@ class KeyHolders:
 
 
 class _Quota:
-    """What one key has used of its limits."""
+    """The current usage of one key."""
 
     def __init__(self) -> None:
         self._entry: KeyEntry | None = None
@@ -61,7 +61,7 @@ class _Quota:
         self._running = 0
 
     def limit(self, entry: KeyEntry) -> None:
-        """Apply the limits of an entry; nothing happens where they are in force."""
+        """Apply the limits of an entry; no effect if they already apply."""
         if entry == self._entry:
             return
         self._entry = entry
@@ -72,12 +72,12 @@ class _Quota:
         """Begin a call.
 
         Raises:
-            RateLimitedError: it has to wait for its turn.
-            ConcurrencyLimitedError: it has to wait for the end of another.
+            RateLimitedError: the call exceeds the rate.
+            ConcurrencyLimitedError: too many calls of the key are running.
         """
         assert self._entry is not None
         limit = self._entry.concurrent_requests
-        if limit is not None and self._running >= limit:  # asked first: such a call shall not cost a token
+        if limit is not None and self._running >= limit:  # checked first: a call refused here must not use up a token
             raise ConcurrencyLimitedError(
                 f"{self._running} calls of the API key are running, at most {limit} may",
                 metadata={"concurrent_requests": str(limit)},
@@ -108,10 +108,10 @@ def _owner(ring: KeyStore, metadata: Metadata) -> str:
 
 
 def _key_in(metadata: Metadata) -> str | None:
-    """Find the key of a call: a bearer token, else the value of a header for keys."""
+    """Find the key of a call: a bearer token, or else the value of a header for keys."""
     other = None
     for name, value in metadata:
-        if isinstance(value, bytes):  # of a name that ends in -bin
+        if isinstance(value, bytes):  # metadata whose name ends in -bin
             continue
         if name == "authorization" and value[: len(_SCHEME)].lower() == _SCHEME:
             return value[len(_SCHEME) :].strip()

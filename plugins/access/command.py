@@ -8,7 +8,7 @@ from plugins.access import api_keys
 
 
 def api_key(arguments: list[str]) -> int:
-    """Make an API key: its line goes to standard output, the key itself to standard error and nowhere else."""
+    """Make an API key: its line goes to standard output, the key itself only to standard error."""
     limits = vars(build_parser().parse_args(arguments))
     name = limits.pop("name")
     key = api_keys.generate()

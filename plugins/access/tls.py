@@ -1,4 +1,4 @@
-"""TLS for calls: certificate, key and authorities from files, checked before use; new connections get the newest."""
+"""TLS for calls: certificate, key and CAs from files, checked before use; new connections use the newest."""
 
 import ssl
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from plugins.access.watched_files import ReloadableFiles
 from service.settings import Settings, SettingsError
 from service.telemetry.metrics import Metrics
 
-_WITHOUT_AUTHORITIES: Final = 2  # files: the certificate and its key
+_WITHOUT_AUTHORITIES: Final = 2  # the number of files without client authentication: the certificate and its key
 _FLAGS: Final = ("--tls-certificate", "--tls-key", "--tls-client-ca")
 
 
 class Identity(NamedTuple):
-    """What the files of a server make.
+    """The TLS objects made from the files of a server.
 
     Attributes:
         for_grpc: a grpc.ServerCertificateConfiguration.
-        for_http: a context of Python's own TLS.
+        for_http: an ssl.SSLContext.
     """
 
     for_grpc: Any
@@ -29,14 +29,14 @@ class Identity(NamedTuple):
 
 
 class Certificates(ReloadableFiles[Identity]):
-    """The certificates of a server; with the file of authorities, callers need one of theirs."""
+    """The certificates of a server; with a file of CA certificates, callers need a certificate of one of them."""
 
     def for_grpc(self) -> Any:
-        """Make grpc.ServerCredentials, which look for newer certificates before each handshake."""
+        """Make grpc.ServerCredentials, which check for newer certificates before each handshake."""
         given = self.value.for_grpc
 
         def newest() -> Any:
-            """Give a configuration where it is new to gRPC, which sets up its TLS anew for each that it is given."""
+            """Give the configuration only if it is new, because gRPC sets up TLS again for each one that it gets."""
             nonlocal given
             if self.value.for_grpc is given:
                 return None
@@ -47,15 +47,15 @@ class Certificates(ReloadableFiles[Identity]):
         return grpc.dynamic_ssl_server_credentials(given, newest, require_client_authentication=mutual)
 
     def for_http(self) -> ssl.SSLContext:
-        """Give the context of a new connection."""
+        """Give the context for a new connection."""
         return self.value.for_http
 
 
 def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
-    """Read the files of the settings; None where calls come in plain text.
+    """Read the files of the settings; None if calls use plain text.
 
     Raises:
-        SettingsError: a file cannot be read, or is wrong, or does not match the others.
+        SettingsError: a file is unreadable or invalid, or does not match the others.
     """
     if not settings.tls_certificate:
         return None
@@ -82,7 +82,7 @@ def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
 
 
 def _context(paths: Sequence[Path], authorities: Sequence[bytes]) -> ssl.SSLContext:
-    """Make the context of the HTTP port; with authorities, callers must have a certificate of one of them."""
+    """Make the context of the HTTP port; with CA certificates, callers must have a certificate of one of them."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(paths[0], paths[1], password=lambda: b"")
     context.set_alpn_protocols(["http/1.1"])

@@ -1,4 +1,4 @@
-"""A value made of files, and made anew when they change; a change that makes none leaves the value as it was."""
+"""A value made from files, and made again when they change; if the new files are invalid, the old value stays."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -19,17 +19,17 @@ _log = structlog.get_logger()
 
 
 class ReloadableFiles(Generic[_T]):
-    """A value made of the contents of some files, which are small.
+    """A value made from the contents of some small files.
 
-    What counts as a change is the contents, not times or inodes: so it makes no difference how the files are replaced,
-    and a change within the grain of the clock is not missed.
+    Changes are detected by content, not by times or inodes: so any way of replacing the files works, and a change
+    within the resolution of the clock is not missed.
 
     Args:
-        name: of the files together, for the log and the metric.
-        make: from the contents, in the order of the paths; raises a SettingsError where they are wrong.
+        name: one name for all the files, for the log and the metric.
+        make: makes the value from the contents, in the order of the paths; raises SettingsError if they are invalid.
 
     Attributes:
-        value: made of the files as they were when they were last right.
+        value: the value from the last valid contents.
 
     Raises:
         SettingsError: no value can be made.
@@ -48,18 +48,18 @@ class ReloadableFiles(Generic[_T]):
         self._in_force.set(1)
 
     def refresh(self) -> None:
-        """Look whether the files have changed, and make a value of them if so."""
+        """Check the files, and make a new value if they have changed."""
         try:
             contents = self._read()
             if contents != self._contents:
                 value = self._make(contents)
                 if self._read() != contents:
-                    return  # they are just being written: what was checked may be a mixture
+                    return  # a file is just being written: the checked contents may be a mixture
                 self._contents, self.value = contents, value
                 _log.info("files reloaded", files=self._name)
         except SettingsError as error:
             self._fail(str(error))
-        except Exception as error:  # whatever it is: a look that ends the looking would keep removed keys valid
+        except Exception as error:  # any error: if watching stopped here, removed keys would stay valid
             self._fail(type(error).__name__)
         else:
             self._problem = None
@@ -67,7 +67,7 @@ class ReloadableFiles(Generic[_T]):
 
     @asynccontextmanager
     async def watched(self, period_s: float = PERIOD_S) -> AsyncIterator[None]:
-        """Refresh again and again for the time of the block, off the event loop."""
+        """Refresh periodically during the block, off the event loop."""
         watching = asyncio.create_task(self._watch(period_s))
         try:
             yield

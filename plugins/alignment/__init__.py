@@ -1,1 +1,1 @@
-"""The words of a text and of its translation, aligned by the attention of the model."""
+"""Word alignment between a text and its translation, from the attention of the model."""

@@ -1,4 +1,4 @@
-"""The alignment of the words of a text and of its translation, by the attention of the model."""
+"""Word alignment between a text and its translation, computed from the attention of the model."""
 
 import re
 import unicodedata
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dragoman.scripts import UNSPACED
 from service.text.alignment import Link, Side, Span
 
-# Chosen on words of known translation in dev sentences , see bench/RESULTS.md. With 0.4, 94 % of the links of such
-# words are right, and 0.5 % of the words lack theirs; more would lose links of words that became several. The words
-# that some others became are one run, so there a word counts that is rather part of it than not.
+# Chosen on words with known translations in dev sentences, see bench/RESULTS.md. With 0.4, 94 % of their links are
+# right, and 0.5 % of the words lack their link; a higher value would lose links of words with a translation of several
+# words. In a run of words, a word counts if it belongs to the run more than not.
 _LEAST_WEIGHT: Final = 0.4
 _LEAST_WEIGHT_IN_RUN: Final = 0.5
 
@@ -23,25 +23,25 @@ _IN_UNSPACED: Final = re.compile(f"[{UNSPACED}]+")
 
 
 class Alignment:
-    """The words of one segment and of its translation, and how surely each became each.
+    """The words of one segment and of its translation, with a weight for each pair of words.
 
-    A source word has a share of all attention that a target word gives to source words, and that target word one of all
-    attention that the source word gets. The weight of the two words is the geometric mean of both shares: it is large
-    where each is what the other mostly has to do with.
+    For each pair there are two shares: the source word's share of the target word's attention to all source words, and
+    the target word's part of the attention that the source word gets from all target words. The weight is the geometric
+    mean of both: it is large if each word is mainly connected with the other.
 
     Attributes:
-        source_words, target_words: in the order of their texts.
-        source_starts, source_stops, target_starts, target_stops: where each of these begins and ends.
+        source_words, target_words: the words, in the order of their texts.
+        source_starts, source_stops, target_starts, target_stops: where each of these words begins and ends.
         weights: float [target words, source words], 0 to 1.
     """
 
     def __init__(self, attention: NDArray[np.float32], source: Side, target: Side) -> None:
-        """Make weights of words of the attention of tokens.
+        """Compute weights of words from the attention of tokens.
 
         Args:
-            attention: float [target tokens, source tokens]: the attention of the step that chose a target token.
-            source: what was read, without the marks around it.
-            target: what was written, without the end of the sentence.
+            attention: float [target tokens, source tokens]: each row is from the step that chose the target token.
+            source: the source text and its tokens, without the marks around it.
+            target: the translation and its tokens, without the end-of-sentence token.
         """
         self.source_words = words(source)
         self.target_words = words(target)
@@ -54,11 +54,11 @@ class Alignment:
         self.weights: NDArray[np.float32] = np.sqrt(given * _shares(given, axis=0))
 
     def links(self, source_start: int = 0, target_start: int = 0) -> Iterator[Link]:
-        """Yield which words became which, by target word; a word may have several links, or none.
+        """Yield the pairs of corresponding words, by target word; a word may have several links, or none.
 
         Args:
-            source_start: where the source begins in the text that the places are to be of.
-            target_start: where the translation begins, likewise.
+            source_start: offset of the source in the text for which positions are given.
+            target_start: offset of the translation in its text, likewise.
         """
         for target, source in zip(*np.nonzero(self.weights >= _LEAST_WEIGHT), strict=True):
             yield Link(
@@ -68,31 +68,31 @@ class Alignment:
             )
 
     def source_run(self, start: int, stop: int) -> tuple[int, int]:
-        """Find the words [first, last) of the source that some characters [start, stop) of it are part of."""
+        """Find the source words [first, last) that overlap the characters [start, stop) of the source."""
         first = bisect_right(self.source_stops, start)
         return first, max(first, bisect_left(self.source_starts, stop))
 
     def target_run(self, first: int, last: int, free: NDArray[np.bool_] | None = None) -> tuple[int, int] | None:
-        """Find the words of the translation that some words of the source became.
+        """Find the words of the translation that correspond to some words of the source.
 
-        Of all runs of words it is the one with most that belong to these, and fewest that do not; so a word far from
-        the others does not count.
+        The result is the run with the most words that correspond, and the fewest others; so a corresponding word far
+        from the others is left out.
 
         Args:
-            first: word of the source ...
-            last: ... and the word behind the last one.
-            free: bool [target words]: those that may be in it; None: all.
+            first: the first word of the source ...
+            last: ... and the index after the last word.
+            free: bool [target words]: the words that the run may contain; None: all.
 
         Returns:
-            A run [first, last) of at least one word; None where no word is free.
+            A run [first, last) of at least one word; None if no word is free.
         """
         gains = self.weights[:, first:last].sum(axis=1, dtype=np.float64) - _LEAST_WEIGHT_IN_RUN
         if free is not None:
-            gains[~free] = -1.0 - gains.clip(0).sum()  # more than all others gain together
+            gains[~free] = -1.0 - gains.clip(0).sum()  # outweighs all possible gains together
         if not len(gains):
             return None
         sums = np.concatenate(([0.0], np.cumsum(gains)))
-        # Of each end, what the best run to it gains; then the run itself.
+        # For each end, the gain of the best run up to it; then the run itself.
         last_word = int(np.argmax(sums[1:] - np.minimum.accumulate(sums[:-1])))
         first_word = int(np.argmin(sums[: last_word + 1]))
         if free is not None and not free[first_word]:
@@ -100,10 +100,10 @@ class Alignment:
         return first_word, last_word + 1
 
     def target_of(self, start: int, stop: int) -> Span | None:
-        """Find the characters of the translation that became of some characters of the source.
+        """Find the characters of the translation that correspond to some characters of the source.
 
         Returns:
-            From the begin of a word to the end of one; None where there is no word on one of both sides.
+            From the start of a word to the end of a word; None if either side has no word.
         """
         first, last = self.source_run(start, stop)
         run = self.target_run(first, last) if first < last else None
@@ -115,7 +115,7 @@ def _moved(span: Span, by: int) -> Span:
 
 
 def _shares(amounts: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
-    """Divide amounts by their sums along an axis; where there is nothing, each has 0."""
+    """Divide amounts by their sums along an axis; shares of a sum of 0 are 0."""
     totals = amounts.sum(axis=axis, keepdims=True)
     shares = np.zeros_like(amounts)
     np.divide(amounts, totals, out=shares, where=totals > 0)
@@ -123,14 +123,14 @@ def _shares(amounts: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
 
 
 def words(side: Side) -> list[Span]:
-    """List the words of a text: letters and digits in a row, and single tokens where a script has no blanks."""
+    """List the words of a text: runs of letters and digits; in a script without blanks, single tokens."""
     text, found = side.text, list[Span]()
     for word in _WORD.finditer(text):
         start, stop = word.span()
-        # Combining marks, and what joins characters, are part of the word.
+        # Combining marks and joiners are part of the word.
         while stop < len(text) and (text[stop] in "\u200c\u200d" or unicodedata.category(text[stop])[0] == "M"):
             stop += 1
-        if found and found[-1][1] == start:  # they are joined by marks, as in Hindi
+        if found and found[-1][1] == start:  # two parts joined by marks, as in Hindi
             start = found.pop()[0]
         found.append((start, stop))
     if _IN_UNSPACED.search(text) is None:
@@ -139,18 +139,18 @@ def words(side: Side) -> list[Span]:
 
 
 def _borders(words: Sequence[Span]) -> tuple[list[int], list[int]]:
-    """List where each word begins, and where each ends."""
+    """List the starts and the ends of words."""
     return [start for start, _ in words], [stop for _, stop in words]
 
 
 def _parts(side: Side, start: int, stop: int) -> Iterator[Span]:
-    """Yield a word, in parts where it is of a script without blanks."""
+    """Yield a word; in a script without blanks, yield its parts."""
     cuts = {stop}
     for unspaced in _IN_UNSPACED.finditer(side.text, start, stop):
         cuts |= {unspaced.start(), unspaced.end()}
         following = bisect_right(side.spans, unspaced.start(), key=lambda span: span[0])
         while following < len(side.spans) and (cut := side.spans[following][0]) < unspaced.end():
-            if unicodedata.category(side.text[cut])[0] != "M":  # a mark is part of the letter before it
+            if unicodedata.category(side.text[cut])[0] != "M":  # a mark belongs to the letter before it
                 cuts.add(cut)
             following += 1
     for cut in sorted(cuts - {start}):
@@ -159,7 +159,7 @@ def _parts(side: Side, start: int, stop: int) -> Iterator[Span]:
 
 
 def _overlaps(words: Sequence[Span], stops: Sequence[int], spans: Sequence[Span]) -> NDArray[np.float32]:
-    """Compute [tokens, words]: how much of each token is part of each word; a token of no word has 0."""
+    """Compute float [tokens, words]: the share of each token in each word; 0 for a token outside all words."""
     parts = np.zeros((len(spans), len(words)), np.float32)
     for token, (start, stop) in enumerate(spans):
         word = bisect_right(stops, start)

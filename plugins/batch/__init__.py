@@ -1,1 +1,1 @@
-"""BatchTranslateText: texts that come for as long as the caller likes, each answered once it is translated."""
+"""BatchTranslateText: the caller sends texts for as long as it likes; each is answered once it is translated."""

@@ -1,7 +1,7 @@
-"""The texts of one call between its inbox and its answers.
+"""The texts of one call, from its inbox to its answers.
 
-The texts that are on their way are bounded, see :class:`Window`. Where answers are wanted in order, no more of them are
-put aside than may be on their way.
+The number of pending texts is bounded, see :class:`Window`. If answers must be in order, finished texts that wait for
+an earlier one count as pending too.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from service.telemetry.access_log import CallStats
 
 
 class Batch:
-    """A call between its inbox and its answers; lives on the event loop."""
+    """A call from its inbox to its answers; lives on the event loop."""
 
     def __init__(
         self,
@@ -33,11 +33,11 @@ class Batch:
         *,
         in_order: bool,
     ) -> None:
-        """Make a call whose config has been read.
+        """Make a batch after its config was read.
 
         Args:
-            inbox: the rest of the caller's messages.
-            call: without texts.
+            inbox: the remaining messages of the caller.
+            call: a call that has no texts yet.
         """
         self._inbox = inbox
         self._call = call
@@ -45,15 +45,15 @@ class Batch:
         self._record = record
         self._settings = settings
         self._in_order = in_order
-        self._request_id = record.request_id  # said once, by the first answer
+        self._request_id = record.request_id  # sent once, with the first answer
         self._reader: asyncio.Task[None]
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
-        """Take in what comes; at the end, say how far it came where the server wanted no more.
+        """Read texts during the block; if the server stops reading, report at the end how many texts were answered.
 
         Raises:
-            DrainingError: the server is shutting down; what was read has been answered.
+            DrainingError: the server is shutting down; all texts that it read are answered.
         """
         self._reader = asyncio.create_task(self._read())
         self._reader.add_done_callback(lambda _: self._call.wake())
@@ -71,10 +71,10 @@ class Batch:
             )
 
     async def ready(self) -> list[int] | None:
-        """Wait until texts are to be answered, and say which; None once all are answered and no others come.
+        """Wait for texts to answer, and give their numbers; None when all are answered and no more will come.
 
         Raises:
-            InvalidRequestError: a message is not as it should be.
+            InvalidRequestError: a message is invalid.
             DragomanError: the engine failed.
         """
         while self._call.held or not self._reader.done():
@@ -87,7 +87,7 @@ class Batch:
         return None
 
     async def answers(self, ready: Sequence[int]) -> list[list[pb.BatchTranslation]]:
-        """Give the answers for texts that are finished, in groups that fit a message each."""
+        """Give the answers to finished texts, in groups that each fit a message."""
         max_bytes = self._settings.max_answer_bytes
         answers = [
             pb.BatchTranslation(content_index=number, translation=translated(sendable(result, max_bytes), self._route))
@@ -96,24 +96,24 @@ class Batch:
         return list(in_messages(answers, max_bytes))
 
     def message(self, answers: Sequence[pb.BatchTranslation]) -> pb.BatchTranslateTextResponse:
-        """Make one message of answers."""
+        """Make a message with these answers."""
         return pb.BatchTranslateTextResponse(translations=answers, request_id=self._request_id)
 
     def answered(self, answers: Sequence[pb.BatchTranslation]) -> None:
-        """Make room for others, once the transport has taken a message."""
+        """Free the space of answered texts, after the transport has taken their message."""
         self._request_id = ""
         self._record.failed_texts += sum(answer.translation.HasField("text_error") for answer in answers)
         self._call.forget([answer.content_index for answer in answers])
 
     async def _read(self) -> None:
-        """Take texts in as long as there are any, and only while there is room."""
+        """Feed all texts to the call, as fast as there is room."""
         while (message := await self._inbox.next()) is not None:
             check_contents(message, self._settings)
             await self._call.feed(message.contents)
 
 
 def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
-    """Check a message behind the first."""
+    """Check a message after the first one."""
     violations = []
     if request.HasField("config"):
         violations.append(FieldViolation("config", "must be set in the first message only"))
@@ -121,7 +121,7 @@ def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) ->
 
 
 def in_messages(answers: Iterable[pb.BatchTranslation], max_bytes: int) -> Iterator[list[pb.BatchTranslation]]:
-    """Group answers, each of them :func:`sendable`, so that each group fits a message."""
+    """Group answers, each of which is :func:`sendable`, so that each group fits a message."""
     group: list[pb.BatchTranslation] = []
     used_bytes = AROUND_BYTES
     for answer in answers:

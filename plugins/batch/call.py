@@ -1,4 +1,4 @@
-"""A call whose texts come one after the other, and are answered so: as many are on their way as its window has room."""
+"""A call that receives texts one after another, and answers each; a window bounds the pending texts."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -13,28 +13,28 @@ from service.telemetry.metrics import Metrics
 
 
 class FedCall(LargeCall):
-    """A call that takes some texts after the others with :meth:`feed`; those that are answered it forgets."""
+    """A call that takes more texts by :meth:`feed`, and forgets answered texts."""
 
     def __init__(
         self, parts: Sequence[Part], worker: TextWorker, metrics: Metrics, record: CallStats, window: Window
     ) -> None:
-        """Make a call without texts, which all have one part."""
+        """Make a call without texts; all its texts share the one part."""
         super().__init__(parts, worker, metrics, record)
         self._window = window
-        self._sizes: dict[int, int] = {}  # of the texts on their way, in bytes, by their numbers
+        self._sizes: dict[int, int] = {}  # of the pending texts, in bytes, by text number
         self._forgotten = asyncio.Event()
 
     @property
     def held(self) -> int:
-        """Texts that have come and were not forgotten."""
+        """Number of texts that were received and not forgotten."""
         return len(self._texts)
 
     async def feed(self, contents: Sequence[str]) -> None:
-        """Take more texts, read them and queue their segments, as there is room in the window and in the queue.
+        """Take more texts, parse them and queue their segments, as the window and the queue have room.
 
         Raises:
             DrainingError: the server is shutting down.
-            DragomanError: the call has failed meanwhile.
+            DragomanError: the call has failed in the meantime.
         """
         [(leg, _)] = self._parts
         rest = list(contents)
@@ -52,11 +52,11 @@ class FedCall(LargeCall):
                 await self._forgotten.wait()
 
     def wake(self) -> None:
-        """Let the handler look around, with or without news."""
+        """Wake the handler, with or without news."""
         self._wake_up.set()
 
     def ready(self, *, in_order: bool) -> list[int]:
-        """List the texts that are finished and were not forgotten; in order: those before the first that is not."""
+        """List finished texts that are not forgotten; if in order, only those before the first unfinished text."""
         if not in_order:
             return sorted(self._finished)
         ready = []
@@ -67,7 +67,7 @@ class FedCall(LargeCall):
         return ready
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Let go of texts that are finished and answered: there is room for others."""
+        """Forget finished and answered texts, which makes room for others."""
         for number in numbers:
             del self._texts[number], self._sizes[number]
             self._finished.remove(number)

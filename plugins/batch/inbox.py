@@ -1,4 +1,4 @@
-"""The messages of a caller who sends many, until there are no more or the server does not want more."""
+"""The incoming messages of a call, until the caller ends them or the server stops reading."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,13 +7,13 @@ from dragoman.v1 import translation_pb2 as pb
 
 
 class Inbox:
-    """Gives one message after the other.
+    """Gives one message after another.
 
     Args:
         requests: the messages; raises a DragomanError for an invalid one.
 
     Attributes:
-        cut: whether it ended because it was closed, with messages perhaps still to come.
+        cut: whether reading ended because the inbox was closed; more messages may have followed.
     """
 
     def __init__(self, requests: AsyncIterator[pb.BatchTranslateTextRequest]) -> None:
@@ -23,16 +23,16 @@ class Inbox:
         self._closed = False
 
     def close(self) -> None:
-        """Read no further message."""
+        """Stop reading messages."""
         self._closed = True
         if self._reading is not None and not self._reading.expired():
             self._reading.reschedule(0.0)
 
     async def next(self) -> pb.BatchTranslateTextRequest | None:
-        """Wait for a message; None at the end.
+        """Wait for the next message; None at the end.
 
         Raises:
-            InvalidRequestError: it is not valid.
+            InvalidRequestError: the message is invalid.
         """
         if self._closed:
             self.cut = True

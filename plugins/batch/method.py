@@ -1,4 +1,4 @@
-"""The method: its first message says how to translate, all others hold texts."""
+"""The method: its first message holds the config, all others hold texts."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import ExitStack
@@ -24,7 +24,7 @@ from service.settings import Settings
 async def batch(
     handlers: TranslationHandlers, requests: AsyncIterator[pb.BatchTranslateTextRequest], context: CallContext
 ) -> AsyncGenerator[pb.BatchTranslateTextResponse, None]:
-    """Translate texts while more of them come, and answer each when it is finished, or in their order.
+    """Translate texts while more arrive, and answer each when it is finished, or in order.
 
     Args:
         requests: first the config, then texts; raises a DragomanError for an invalid message.
@@ -41,7 +41,7 @@ async def batch(
 
         with ExitStack() as held:
             route, parts = await planner.one_route(choose, first, context, record, held)
-            # No token is shorter than a byte: one stream without a beam does not fill the queue of an idle engine.
+            # No token is shorter than a byte: a single stream without a beam cannot fill the queue of an idle engine.
             window = Window(settings.max_contents, settings.queue_source_tokens)
             call = FedCall(parts, planner.worker, planner.metrics, record, window)
             record.admitted = True
@@ -63,7 +63,7 @@ BATCH: Final = Method(
 def batch_route(
     request: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings, glossaries: Glossaries
 ) -> Route:
-    """Check the first message, and work out its route; raises as `validation.route`."""
+    """Check the first message, and compute its route; raises as `validation.route` does."""
     if not request.HasField("config"):
         raise invalid([FieldViolation("config", "must be set in the first message")])
     if request.contents:

@@ -1,7 +1,7 @@
-"""How many texts of one call may be on their way.
+"""The limit on the pending texts of one call.
 
-A text is on its way from when it was read until its answer was taken by the transport. So a caller that sends faster
-than texts are translated has to wait, and one that does not read its answers too.
+A text is pending from when it is read until the transport has taken its answer. So a caller that sends faster than the
+server translates must wait, and so must a caller that does not read its answers.
 """
 
 from collections.abc import Sequence
@@ -9,26 +9,26 @@ from typing import NamedTuple
 
 
 class Window(NamedTuple):
-    """The texts of one call that may be on their way.
+    """The limits on the pending texts of one call.
 
     Attributes:
-        texts: how many.
-        text_bytes: of all of them, in UTF-8.
+        texts: the number of texts.
+        text_bytes: the size of all of them together, in UTF-8.
     """
 
     texts: int
     text_bytes: int
 
     def fitting(self, contents: Sequence[str], held_texts: int, held_bytes: int) -> list[int]:
-        """Tell which texts there is room for; one always fits where none is on its way.
+        """Compute which texts fit; if none is pending, at least one fits.
 
         Args:
-            contents: texts that are to come.
-            held_texts: how many are on their way.
-            held_bytes: of all of these, in UTF-8.
+            contents: the next texts.
+            held_texts: the number of pending texts.
+            held_bytes: the size of all pending texts, in UTF-8.
 
         Returns:
-            The bytes of each of the first texts, as many as fit.
+            The sizes in bytes of the first texts that fit.
         """
         sizes: list[int] = []
         room_bytes = self.text_bytes - held_bytes

@@ -1,1 +1,1 @@
-"""Beam search, and the alternatives that it finds: the best translations of a text."""
+"""Beam search, and alternatives: the best translations of a text."""

@@ -1,7 +1,7 @@
-"""The best translations of a text, of the best ones of its segments.
+"""The best translations of a text, combined from the best translations of its segments.
 
-A text of m segments with n hypotheses each has n^m translations. The best n of them begin with the best n of what is in
-front of the last segment, whatever that is, so no more than n are kept from one segment to the next.
+A text of m segments with n hypotheses each has n^m translations. Each of the n best begins with one of the n best
+combinations for the earlier segments, so only n combinations are kept from one segment to the next.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,14 +10,14 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from service.decode import FinishReason, worst
 from service.text.alternatives import Alternative, Choice
 
-# Texts in their order, the last one beside those before it: combinations that begin alike share their beginning.
+# A linked list of texts, the last one outermost: combinations with the same beginning share it.
 _Pieces: TypeAlias = "tuple[_Pieces, str] | None"
 
 _Found = TypeVar("_Found", Choice, Alternative)
 
 
 class _Combination(NamedTuple):
-    """One choice for each segment so far."""
+    """One choice for each segment up to here."""
 
     score: float
     log_probability: float
@@ -45,54 +45,54 @@ class _Combination(NamedTuple):
 
 
 class Alternatives:
-    """The best translations of a text, part by part.
+    """The best translations of a text, built part by part.
 
-    They take n times the memory of the text, and what each segment adds takes a time that does not depend on those
-    before it.
+    They take n times the memory of the text; the time to add a segment does not depend on earlier segments.
     """
 
     def __init__(self, count: int) -> None:
         """Begin a text.
 
         Args:
-            count: translations that are wanted, from 1.
+            count: the number of translations to find, from 1.
         """
         self._count = count
         self._best = [_Combination(0.0, 0.0, 0, FinishReason.EOS, None)]
         self._between: list[str] = []
 
     def keep(self, text: str) -> None:
-        """Add what is the same in all of them."""
+        """Add text that is the same in all translations."""
         self._between.append(text)
 
     def add(self, choices: Sequence[Choice]) -> None:
         """Add a segment.
 
         Args:
-            choices: for it, by descending score; at least one. Of those that read the same the first counts.
+            choices: the choices for the segment, by descending score; at least one. Of choices with equal text, the
+                first counts.
         """
         choices = _read_once(choices)
         between = "".join(self._between)
         self._between = []
-        # The pair (i, j) is no better than each of the (i + 1) * (j + 1) pairs that have none of both larger.
+        # The pair (i, j) is no better than any of the (i + 1) * (j + 1) pairs whose indices are both not larger.
         pairs = [
             (before, choice)
             for place, before in enumerate(self._best)
             for choice in choices[: self._count // (place + 1)]
         ]
-        # The order of equals stays: the first combination is that of the first choices, which is the translation.
+        # A stable sort: the first combination has all first choices, and is the translation itself.
         pairs.sort(key=lambda pair: pair[0].score + pair[1].hypothesis.score, reverse=True)
         self._best = [before.followed_by(between, choice) for before, choice in pairs[: self._count]]
 
     def result(self) -> list[Alternative]:
-        """Give those of all that was added, by descending score; no two read the same."""
+        """Give the translations of all added parts, by descending score; no two have the same text."""
         end = "".join(self._between)
-        # Choices that differ can be the same when they are joined: "a" and "ba", "ab" and "a".
+        # Different choices can give the same text: "a" + "ba" and "ab" + "a".
         return _read_once(combination.ended_by(end) for combination in self._best)
 
 
 def _read_once(found: Iterable[_Found]) -> list[_Found]:
-    """Leave the first of those that read the same."""
+    """Keep the first item of each text."""
     first: dict[str, _Found] = {}
     for each in found:
         first.setdefault(each.text, each)

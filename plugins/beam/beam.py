@@ -1,11 +1,10 @@
-"""Beam search over one source: hypotheses in, hypotheses out; no slot, array or clock.
+"""Beam search over one source, on hypotheses only; without slots, arrays or a clock.
 
-The search is that of Hugging Face's `generate` (transformers 5, `early_stopping=False`). At each step the best
-`2 * size` continuations of all live hypotheses are looked at. Of the first `size` of them, those that end are finished;
-the first `size` that do not end live on. A finished hypothesis' score is its log-probability divided by its number of
-tokens, the end-of-sentence token counted, to the power of the length penalty. The `size` best are kept.
-The search ends once that number is finished, and the best live one scores no better by its length so far than the worst
-of them.
+The search is that of Hugging Face's `generate` (transformers 5, `early_stopping=False`). Each step considers the best
+`2 * size` continuations of all live hypotheses. Of the first `size` of them, those that end are finished; the first
+`size` that do not end stay live. A finished hypothesis' score is its log-probability divided by its number of tokens,
+including the end-of-sentence token, to the power of the length penalty. The `size` best are kept. The search ends once
+`size` are finished, and the best live hypothesis, scored at its current length, is no better than the worst of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from service.decode import Attention, FinishReason, Hypothesis
 from service.engine.step import Best
 
 _NONE: Final = -1  # no lane
-# The attention of the tokens of a hypothesis, the last one beside those before it: hypotheses share their beginnings.
+# Linked lists of the attention of a hypothesis' tokens, the last token outermost: hypotheses share their beginnings.
 _Trace: TypeAlias = "tuple[_Trace, Attention] | None"
 
 
@@ -25,8 +24,8 @@ class Live(NamedTuple):
 
     Attributes:
         ids: its tokens so far.
-        log_probability: of them.
-        trace: their attention, where it is wanted.
+        log_probability: the sum over its tokens.
+        trace: the attention of its tokens, if it is recorded.
     """
 
     ids: tuple[int, ...]
@@ -34,17 +33,17 @@ class Live(NamedTuple):
     trace: _Trace = None
 
     def followed_by(self, token: int, log_probability: float, attention: Attention | None) -> "Live":
-        """Give the hypothesis that goes on with a token, with the log-probability of all."""
+        """Extend the hypothesis by a token; `log_probability` is that of the result."""
         return Live((*self.ids, token), log_probability, None if attention is None else (self.trace, attention))
 
 
 class Beam:
-    """The hypotheses of one source, each in a lane: first one, and `size` once a token was chosen.
+    """The hypotheses of one source, each in a lane: one at first, `size` after the first chosen token.
 
     Attributes:
-        live: by lane.
-        finished: the best first.
-        ended: whether the search has.
+        live: the live hypotheses, by lane.
+        finished: the finished hypotheses, best first.
+        ended: whether the search has ended.
     """
 
     __slots__ = ("_eos_id", "_given", "_length_penalty", "_limit", "_prefix", "ended", "finished", "live", "size")
@@ -53,11 +52,11 @@ class Beam:
         """Begin with nothing decoded.
 
         Args:
-            size: hypotheses that are kept; at least 2.
+            size: the number of hypotheses kept; at least 2.
             length_penalty: see above.
-            limit: of tokens, at which every hypothesis ends.
+            limit: the number of tokens at which every hypothesis ends.
             eos_id: the end-of-sentence token.
-            given: tokens that every translation begins with, beside the start id, and that are no part of it.
+            given: the number of forced first tokens besides the start id, which are not part of the translation.
         """
         self.size = size
         self.live = [Live((), 0.0)]
@@ -67,7 +66,7 @@ class Beam:
         self._limit = limit
         self._eos_id = eos_id
         self._given = given
-        self._prefix = 0  # tokens of a translation that the model did not choose
+        self._prefix = 0  # forced tokens of the translation, not chosen by the model
 
     @property
     def best_live(self) -> Live:
@@ -75,11 +74,11 @@ class Beam:
         return max(self.live, key=lambda live: live.log_probability)
 
     def asked_ids(self, lane: int) -> Sequence[int]:
-        """List the tokens whose log-probabilities behind the hypothesis of a lane the next step is to be told."""
+        """List the tokens whose log-probabilities the next step must report for the hypothesis of a lane."""
         return ()
 
     def begin_with(self, token: int, attention: Attention | None = None) -> None:
-        """Give a translation, in which nothing was chosen yet, its next token: it counts for no score."""
+        """Append a forced token to a translation without chosen tokens; the token does not count in scores."""
         [live] = self.live
         self.live = [live.followed_by(token, 0.0, attention)]
         self._prefix += 1
@@ -88,10 +87,10 @@ class Beam:
         """Take a step.
 
         Args:
-            best: of each lane, `2 * size` tokens or as many as there are.
+            best: the best tokens of each lane: `2 * size`, or all if there are fewer.
 
         Returns:
-            Of each lane of `live` as it is now, the lane whose hypothesis it continues: where it can be, its own.
+            For each lane of the new `live`, the lane whose hypothesis it continues: its own lane where possible.
         """
         tokens = 1 + len(self.live[0].ids)
         weight = self._weight(tokens)
@@ -102,7 +101,7 @@ class Beam:
             if token != self._eos_id and not at_limit:
                 going_on.append((-loss, lane, token))
                 if len(going_on) == self.size:
-                    # What is behind it could not end: the first ones alone may.
+                    # A later continuation could not finish: only the first `size` may.
                     break
             elif rank < self.size:
                 ended, reason = self.live[lane], FinishReason.EOS
@@ -116,7 +115,7 @@ class Beam:
         return [] if self.ended else self._go_on(going_on, best)
 
     def stop(self) -> None:
-        """End the search with what there is, because the best live hypothesis repeats itself."""
+        """End the search with the present hypotheses, because the best live one repeats itself."""
         tokens = len(self.live[0].ids)
         weight = self._weight(tokens)
         self.finished += [
@@ -126,10 +125,10 @@ class Beam:
         self.ended = True
 
     def common_ids(self, known: int) -> tuple[int, ...]:
-        """Give the tokens with which every hypothesis begins: no later one can begin otherwise.
+        """Give the tokens with which every hypothesis begins, so that all later hypotheses begin with them too.
 
         Args:
-            known: tokens of which that is known already.
+            known: the number of tokens already known to be common.
         """
         first, *others = [live.ids for live in self.live] + [tuple(each.target_ids) for each in self._found()]
         common = min(map(len, (first, *others)))
@@ -139,12 +138,12 @@ class Beam:
         return tuple(first[:common])
 
     def _most_probable(self, best: Sequence[Best]) -> Iterator[tuple[float, int, int]]:
-        """Give the `2 * size` most probable continuations: the log-probability of each negated, its lane, its token.
+        """Give the `2 * size` most probable continuations: negated log-probability, lane, token.
 
-        Of equals the earlier lane comes first, and then the better token. Few are looked at, so the lanes are merged as
-        far as that goes.
+        Of equal ones the earlier lane comes first, and then the better token. Only a few are needed, so the lanes are
+        merged only up to that number.
         """
-        # The best of each lane that is left, with its rank in the lane.
+        # The best remaining continuation of each lane, with its rank in the lane.
         heads = [
             (-live.log_probability - found.log_probabilities[0], lane, 0)
             for lane, (live, found) in enumerate(zip(self.live, best, strict=True))
@@ -164,7 +163,7 @@ class Beam:
                 heappop(heads)
 
     def _found(self) -> Sequence[Hypothesis]:
-        """List the hypotheses that have ended, and may be the translation."""
+        """List the finished hypotheses that may become the translation."""
         return self.finished
 
     def _weight(self, tokens: int) -> float:
@@ -173,7 +172,7 @@ class Beam:
     def _hypothesis(
         self, live: Live, log_probability: float, weight: float, reason: FinishReason, tokens: int
     ) -> Hypothesis:
-        """Make what is found of a hypothesis that ends, with the log-probability of all its tokens."""
+        """Make the result of a hypothesis that ends, with the log-probability of all its tokens."""
         score = log_probability / weight
         return Hypothesis(live.ids, log_probability, score, reason, tokens - self._prefix, _in_order(live.trace))
 
@@ -182,7 +181,7 @@ class Beam:
         del self.finished[self.size :]
 
     def _go_on(self, going_on: Sequence[tuple[float, int, int]], best: Sequence[Best]) -> list[int]:
-        """Give each hypothesis a lane: the first of a lane stays, others take the lanes that are left."""
+        """Assign lanes: the first continuation of a lane stays there, the others take free or new lanes."""
         live, parents = self.live.copy(), [_NONE] * len(self.live)
         others = []
         for log_probability, lane, token in going_on:
@@ -203,7 +202,7 @@ class Beam:
 
 
 def common_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """Count the tokens with which two translations begin alike."""
+    """Count the common first tokens of two translations."""
     count = 0
     for first, second in zip(one, other, strict=False):
         if first != second:

@@ -1,4 +1,4 @@
-"""The beam search of one segment: its beam, and the slots that its hypotheses are in."""
+"""The beam search of one segment: its beam, and the slots of its hypotheses."""
 
 from plugins.beam.beam import Beam, common_length
 from service import plugins
@@ -8,11 +8,11 @@ from service.engine.step import Asked, Copy, Force, Row, Sight, Step
 
 
 class Search(Row):
-    """A segment whose hypotheses are in slots: in one, until a token was chosen.
+    """A segment whose hypotheses occupy slots: one slot until the first token is chosen.
 
     Attributes:
-        slots: by lane of the beam.
-        beam: of the segment.
+        slots: the slot of each lane of the beam.
+        beam: the beam of the segment.
     """
 
     def __init__(self, decode: Decode, slot: int, eos_id: int) -> None:
@@ -20,16 +20,16 @@ class Search(Row):
         super().__init__(decode)
         self.slots = [slot]
         self.beam = _new_beam(decode, eos_id)
-        self._attention: dict[int, Attention] = {}  # of the step, by slot
+        self._attention: dict[int, Attention] = {}  # of the current step, by slot
 
     def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
-        """Look at the attention, and ask for the best tokens."""
+        """Record the attention, and request the best tokens."""
         if self.decode.decoding.wants_attention:
             self._attention[slot] = sight.attention_of(slot)
         return token, Asked(2 * self.beam.size, self.beam.asked_ids(self.slots.index(slot)))
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:
-        """Take a step with all its slots, at the first of them."""
+        """Advance all slots together, when the first of them is committed."""
         if slot == self.slots[0]:
             if all(each in step.best and step.tokens[each] is not None for each in self.slots):
                 self._advance(step)
@@ -40,15 +40,15 @@ class Search(Row):
         return self
 
     def begin_with(self, token: int, attention: Attention | None, step: Step) -> None:
-        """Give its hypothesis, of which there is one still, a token that counts for no score."""
+        """Append a forced token to the only hypothesis; the token does not count in scores."""
         self.beam.begin_with(token, attention)
 
     def move(self, source: int, target: int) -> None:
-        """Note that what was in one of its slots is in another now."""
+        """Record that the content of one of its slots has moved to another slot."""
         self.slots[self.slots.index(source)] = target
 
     def _advance(self, step: Step) -> None:
-        """Choose the hypotheses that go on, and in which slots; or end the search."""
+        """Choose the next hypotheses and their slots, or end the search."""
         decode, beam, before = self.decode, self.beam, self.beam.live
         if decode.first_token_s is None:
             decode.first_token_s = step.now_s
@@ -68,13 +68,13 @@ class Search(Row):
             if lane >= len(before):
                 self.slots.append(step.fork(self, self.slots[parent]))
             elif parent != lane:
-                # The first position holds the keys of the start id, each further one those of a token.
+                # position 0 holds the keys of the start id, later positions those of tokens
                 first = 1 + given + common_length(before[parent].ids, before[lane].ids)
                 step.edits.append(Copy(self.slots[parent], self.slots[lane], first))
         step.edits += [Force(slot, live.ids[-1]) for slot, live in zip(self.slots, beam.live, strict=True)]
 
     def _settle(self) -> bool:
-        """Write what no later step can change, or what was found, into the segment; says whether it got longer."""
+        """Write the final tokens or the result into the segment; returns whether the segment became longer."""
         decode, beam = self.decode, self.beam
         known = len(decode.target_ids)
         if not beam.ended:

@@ -1,4 +1,4 @@
-"""Files of texts, translated row by row into other files, each row exactly once."""
+"""Bulk translation of files, row by row into other files, each row exactly once."""
 
 from typing import Final
 

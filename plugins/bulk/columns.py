@@ -1,4 +1,4 @@
-"""The columns of a row: what the input must have, and what the output has besides."""
+"""The columns of a row: those required in the input, and those added in the output."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from plugins.json_kinds import json_kind
 
 
 class Columns(NamedTuple):
-    """Which columns of the input are read.
+    """The input columns that are read.
 
     Attributes:
-        id: the name of the one that tells rows apart.
-        text: the name of the one that is translated.
+        id: the name of the column that identifies rows.
+        text: the name of the column to translate.
     """
 
     id: str
@@ -19,15 +19,15 @@ class Columns(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What is added to a row; the names are those of the columns.
+    """The values added to a row; the field names are the column names.
 
     Attributes:
-        translation: of the text; None where there is an error.
-        finish_reason: as in `dragoman.Translation`; None where there is an error.
-        split: likewise.
-        unknown_pieces: likewise.
-        error: why the text has no translation, in one line; None where it has one.
-        model_sha256: SHA-256 of the checkpoint that the model was exported from.
+        translation: the translation of the text; None if there is an error.
+        finish_reason: as in `dragoman.Translation`; None if there is an error.
+        split: as in `dragoman.Translation`; None if there is an error.
+        unknown_pieces: as in `dragoman.Translation`; None if there is an error.
+        error: why the text has no translation, in one line; None if it has one.
+        model_sha256: SHA-256 of the checkpoint from which the model was exported.
     """
 
     translation: str | None
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 
 
 def wrong_columns(names: list[str], columns: Columns) -> str:
-    """Say what is wrong with the columns of a file; "" if nothing is."""
+    """Say what is wrong with the columns of a file; "" if nothing is wrong."""
     for name in columns:
         if name not in names:
             return f"has no column {name!r}; there are: {', '.join(names) or 'none'}"
@@ -49,16 +49,16 @@ def wrong_columns(names: list[str], columns: Columns) -> str:
 
 
 def taken_column(names: list[str]) -> str:
-    """Say which column of the input has the name of one that is added; "" if none has."""
+    """Name an input column that has the name of an added column; "" if none has."""
     taken = [name for name in names if name in Outcome._fields]
     return f"has a column {taken[0]!r}, which is the name of a column of the output" if taken else ""
 
 
 def checked_id(value: object) -> str:
-    """Read an id.
+    """Check an id and return it as text.
 
     Raises:
-        ValueError: it is none; says what it must be.
+        ValueError: the value is no valid id; the message says what an id must be.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
         is_ = value if isinstance(value, float) else json_kind(value)
@@ -69,7 +69,7 @@ def checked_id(value: object) -> str:
 
 
 def wrong_text(value: object) -> str:
-    """Say why a text cannot be translated, whatever the model; "" if nothing is known."""
+    """Say why no model could translate a text; "" if nothing is wrong with it."""
     if not isinstance(value, str):
         return f"must be a string, is {json_kind(value)}"
     if not value.strip():

@@ -1,4 +1,4 @@
-"""The command `dragoman bulk`: files of rows in, the same rows with their translations out, each exactly once."""
+"""The command `dragoman bulk`: reads files of rows, and writes the rows with translations, each exactly once."""
 
 import argparse
 import os
@@ -27,12 +27,11 @@ from service.settings import PREFIX, Settings
 
 _COMMAND: Final = "bulk"
 _PART_ROWS: Final = 4_096
-# Of one client: the servers have work while a part is read or written.
+# Calls of one client: they keep the servers busy while a part is read or written.
 _CALLS_AT_A_TIME: Final = 4
-# Of text: from here on the CPU time that Ray takes for itself is less than a tenth of that of the translations, see
-# bench/RESULTS.md.
+# Bytes of text above which Ray's own CPU time is less than a tenth of that of the translations, see bench/RESULTS.md.
 _RAY_PAYS_BYTES: Final = 4_000_000
-# That change translations, or which rows have one.
+# Settings that change translations, or which rows have one.
 _SETTINGS: Final = (
     "device",
     "beam_size",
@@ -47,7 +46,7 @@ def bulk(arguments: list[str]) -> int:
     """Translate files.
 
     Returns:
-        0 once all rows are written, those that have an error among them.
+        0 once all rows are written, including rows with an error.
     """
     parser = build_parser()
     options, let_in = model_source.parse(parser, arguments)
@@ -70,7 +69,7 @@ def bulk(arguments: list[str]) -> int:
 def _make(
     chunks: Sequence[Chunk], options: argparse.Namespace, task: dict[str, Any], settings: Settings | None
 ) -> None:
-    """Make the parts that are not there yet."""
+    """Make the missing parts."""
     left = [chunk for chunk in chunks if not chunk.part(options.out).exists()]
     if not left:
         return
@@ -128,7 +127,7 @@ def _meant(options: argparse.Namespace) -> tuple[str, str, str]:
 
 
 def _model(options: argparse.Namespace, let_in: Access) -> dict[str, str]:
-    """Say which model is meant."""
+    """Identify the model that the options mean."""
     meant = _meant(options)
     if not options.address:
         manifests: Sequence[Manifest] = [manifest for _, manifest in in_process.manifests(options.models)]
@@ -151,7 +150,7 @@ def _job(options: argparse.Namespace, files: Sequence[Path], model: dict[str, st
 
 
 def _task(options: argparse.Namespace, let_in: Access, model: dict[str, str]) -> dict[str, Any]:
-    """Give the arguments of `open_worker.open_worker`."""
+    """Build the arguments of `open_worker.open_worker`."""
     _, source, target = _meant(options)
     return {
         "out": options.out.resolve(),
@@ -167,7 +166,7 @@ def _task(options: argparse.Namespace, let_in: Access, model: dict[str, str]) ->
 
 
 def _way(options: argparse.Namespace, left_bytes: int) -> tuple[bool, str]:
-    """Say whether Ray is used, and why."""
+    """Decide whether to use Ray, and say why."""
     if options.ray is not None:
         return options.ray, "--ray" if options.ray else "--no-ray"
     if options.address:
@@ -183,7 +182,7 @@ def _here(chunks: Sequence[Chunk], task: dict[str, Any]) -> Iterator[Done]:
 
 
 def _on_ray(chunks: Sequence[Chunk], task: dict[str, Any], settings: Settings | None) -> Iterator[Done]:
-    # Actors of one thread each, unless a number is given: they share neither a lock of Python nor memory.
+    # By default, actors have one thread each: they share neither Python's global lock nor memory.
     threads = 1 if settings is None else settings.threads or 1
     own = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     own.pop(access.API_KEY_VARIABLE, None)

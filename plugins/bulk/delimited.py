@@ -1,4 +1,4 @@
-"""CSV and TSV: the first line names the columns. In TSV quotation marks mean nothing, and no field holds a tab."""
+"""CSV and TSV: the first line names the columns. TSV has no quotation marks, and no field holds a tab."""
 
 import csv
 import io
@@ -15,12 +15,12 @@ from plugins.bulk.lines import lines_between
 from plugins.bulk.rows import Row
 
 _BLANKS: Final = str.maketrans("\t\r\n", "   ")
-# As the writer of rows is told: then it quotes fields that hold either character.
+# The row writer gets this line end, so that it quotes fields with either character.
 _LINE_END: Final = "\r\n"
 
 
 class _Record(NamedTuple):
-    """The fields of a row, and where it begins and ends, in bytes."""
+    """The fields of a row, with its start and end in bytes."""
 
     start: int
     end: int
@@ -28,10 +28,10 @@ class _Record(NamedTuple):
 
 
 class Delimited:
-    """Reads and writes one of the two."""
+    """Reads and writes one of the two formats."""
 
     def __init__(self, **dialect: Any) -> None:
-        """Take the arguments of the `csv` module."""
+        """Store the dialect: arguments of the `csv` module."""
         self._dialect = dialect
 
     def scan(self, path: Path, columns: Columns) -> Iterator[Row]:
@@ -62,8 +62,8 @@ class Delimited:
         return next(self._records(path, stream, 0, None), _Record(0, 0, []))
 
     def _records(self, path: Path, stream: BufferedReader, start: int, end: int | None) -> Iterator[_Record]:
-        """Yield rows; a field may hold line breaks."""
-        csv.field_size_limit(sys.maxsize)  # of the whole process: a text may be long
+        """Yield the rows; a field may hold line breaks."""
+        csv.field_size_limit(sys.maxsize)  # for the whole process: a text may be long
         position = start
 
         def lines() -> Iterator[str]:
@@ -84,7 +84,7 @@ class Delimited:
 
 
 class _Lines(io.StringIO):
-    """Rows of a writer, each ended by a line feed alone."""
+    """A stream for written rows that ends each row with a single line feed."""
 
     def write(self, row: str) -> int:
         """Add one row."""

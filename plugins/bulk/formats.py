@@ -1,4 +1,4 @@
-"""The formats of the files, by the ends of their names. A file of the output has the format of its input."""
+"""The file formats, by suffix. An output file has the format of its input."""
 
 from pathlib import Path
 from typing import Final
@@ -13,11 +13,11 @@ def format_of(path: Path) -> Format:
     """Find the format of a file.
 
     Raises:
-        DataError: it has none that is known.
+        DataError: the suffix belongs to no known format.
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        from plugins.bulk.parquet import Parquet  # here: pyarrow comes with an extra
+        from plugins.bulk.parquet import Parquet  # imported here: pyarrow comes with an extra
 
         return Parquet()
     if suffix in (".csv", ".tsv"):

@@ -1,4 +1,4 @@
-"""The chunks of a job one after the other in this process, or some at a time where servers do the work."""
+"""Runs the chunks of a job in this process, one after another, or several at a time if servers do the work."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -8,19 +8,18 @@ from plugins.bulk.worker import Done
 
 
 def run(chunks: Sequence[Chunk], work: Callable[[Chunk], Done], *, at_a_time: int) -> Iterator[Done]:
-    """Work on chunks.
+    """Process chunks.
 
     Args:
-        chunks: all of them.
-        work: makes the part of one; from several threads where some are worked on at a time.
-        at_a_time: how many are.
+        work: makes the part of a chunk; called from several threads if `at_a_time` is more than 1.
+        at_a_time: the number of chunks processed at a time.
 
     Yields:
-        What became of each, as soon as it is done.
+        The result of each chunk, as soon as it is done.
 
     Raises:
-        DragomanError: as `work`; no other chunk is begun.
-        OSError: likewise.
+        DragomanError: as `work`; no further chunk is begun.
+        OSError: as `work`; no further chunk is begun.
     """
     if at_a_time == 1:
         yield from map(work, chunks)

@@ -1,4 +1,4 @@
-"""Which files are read: those that are named, and those of folders that are named."""
+"""The input files: the given files, and the files in given folders."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,13 +11,13 @@ def listed(inputs: Sequence[Path], out: Path) -> list[Path]:
     """List the files in the order in which their rows are numbered.
 
     Args:
-        inputs: files, and folders, whose files are taken with those of the folders in them, in the order of their
-            names; other formats, and names that begin with "." or "_", are left out.
-        out: where the output goes.
+        inputs: files, and folders, whose files and subfolders are taken in the order of their names, without files of
+            other formats and names that begin with "." or "_".
+        out: the output folder.
 
     Raises:
-        DataError: there are none, or the output would become a part of the input.
-        OSError: there is no such file or folder.
+        DataError: there are no files, or the output would become a part of the input.
+        OSError: a file or folder does not exist.
     """
     files = [file.resolve() for path in inputs for file in _files(path, out)]
     if not files:
@@ -26,7 +26,7 @@ def listed(inputs: Sequence[Path], out: Path) -> list[Path]:
 
 
 def _files(path: Path, out: Path) -> Iterator[Path]:
-    path.stat()  # says which one is not there
+    path.stat()  # raises an error that names a missing path
     if not path.is_dir():
         yield path
         return

@@ -1,4 +1,4 @@
-"""What a job is, and the folder of its output: one job, one process at a time, parts that are whole or not there."""
+"""A job and its output folder: one job, one process at a time; each part is complete or absent."""
 
 import fcntl
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from dragoman.errors import DataError
 from dragoman.files import write_whole
 from dragoman.invalid import describe
 
-# Programs that read the folder leave out names that begin so.
+# Programs that read the folder skip names that begin with an underscore.
 MANIFEST: Final = "_job.json"
 COMPLETE: Final = "_SUCCESS"
 _LOCK: Final = "_lock"
@@ -21,7 +21,7 @@ _UNFINISHED: Final = ".*.part"
 
 
 class InputFile(BaseModel):
-    """A file of the input; its content counts, not its folder."""
+    """An input file, identified by its content and name, not by its folder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,16 +30,16 @@ class InputFile(BaseModel):
 
 
 class Job(BaseModel):
-    """All that the content of the output depends on.
+    """All values that determine the content of the output.
 
     Attributes:
         dragoman: the version of this program.
-        files: of the input, in their order.
+        files: the input files, in their order.
         id_column: see `Columns`.
-        text_column: likewise.
-        part_rows: rows of a part, at most.
-        model: what is known of it.
-        settings: those that change translations; empty where a server has them.
+        text_column: see `Columns`.
+        part_rows: the largest number of rows of a part.
+        model: the identity of the model.
+        settings: the settings that change translations; empty if a server has them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,11 +56,11 @@ class Job(BaseModel):
 
 @contextmanager
 def begun(out: Path, job: Job) -> Iterator[None]:
-    """Begin a job in a folder, or go on with it, for the time of the block.
+    """Begin or continue a job in a folder, during the block.
 
     Raises:
-        DataError: the folder holds another job, or something else, or another process works in it.
-        OSError: it cannot be written to.
+        DataError: the folder holds another job or other files, or another process works in it.
+        OSError: the folder is not writable.
     """
     out.mkdir(parents=True, exist_ok=True)
     manifest = out / MANIFEST
@@ -81,13 +81,13 @@ def begun(out: Path, job: Job) -> Iterator[None]:
 
 
 def _is_unused(out: Path) -> bool:
-    """Tell whether a folder is empty but for what a process leaves that is killed before it has described its job."""
+    """Tell whether a folder is empty, except for remains of a process that was killed before it wrote the manifest."""
     names = {path.name for path in out.iterdir()}
     return not names or (_LOCK in names and all(fnmatch(name, _UNFINISHED) for name in names - {_LOCK}))
 
 
 def complete(out: Path) -> None:
-    """Say in the folder that all parts are there."""
+    """Mark the job as complete: all parts are there."""
     write_whole(out / COMPLETE, b"")
 
 
@@ -99,7 +99,7 @@ def _read(manifest: Path) -> Job:
 
 
 def _compare(out: Path, begun: Job, now: Job) -> None:
-    """Refuse to mix two jobs; names what differs first."""
+    """Refuse to mix two jobs; the error names the first difference."""
     for field in Job.model_fields:
         there, here = getattr(begun, field), getattr(now, field)
         if there != here:
@@ -109,7 +109,7 @@ def _compare(out: Path, begun: Job, now: Job) -> None:
 
 
 def _difference(there: object, here: object) -> str:
-    """Show two values; of mappings, the items that differ."""
+    """Show two different values; of mappings, only the items that differ."""
     if isinstance(there, Mapping) and isinstance(here, Mapping):
         names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
         return "; ".join(f"{name} {_difference(there.get(name), here.get(name))}" for name in names)

@@ -1,4 +1,4 @@
-"""JSON lines: an object a line."""
+"""JSON lines: one object per line."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from plugins.bulk.rows import Row
 
 
 class _RepeatedKeyError(ValueError):
-    """An object has a key twice, of which the reader would keep one."""
+    """An object has a key twice; the reader would keep only one."""
 
 
 class JsonLines:
-    """Reads and writes them. Lines without anything in them are no rows."""
+    """Reads and writes JSON lines. Empty lines are no rows."""
 
     def scan(self, path: Path, columns: Columns) -> Iterator[Row]:
         """As `Format.scan`."""
@@ -57,7 +57,7 @@ class JsonRows:
 
 
 def _object(line: Line) -> dict[str, Any] | None:
-    """Read a line; None where nothing is in it."""
+    """Read a line; None for an empty line."""
     if not line.text.strip():
         return None
     try:

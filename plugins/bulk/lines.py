@@ -1,4 +1,4 @@
-"""Lines of a file with the places where they begin and end."""
+"""Lines of a file with their positions."""
 
 from collections.abc import Iterator
 from io import BufferedReader
@@ -11,9 +11,9 @@ class Line(NamedTuple):
     """One line.
 
     Attributes:
-        start: of the line in the file, in bytes.
-        end: of it, its line break counted.
-        text: with its line break; a lone surrogate stands for each byte that is not UTF-8.
+        start: the position of the line in the file, in bytes.
+        end: the position after its line break.
+        text: the line with its line break; a lone surrogate stands for each byte that is not UTF-8.
     """
 
     start: int
@@ -26,8 +26,8 @@ def lines_between(stream: BufferedReader, start: int, end: int | None) -> Iterat
 
     Args:
         stream: a file.
-        start: where the first of them begins.
-        end: where the last of them ends; None: the end of the file.
+        start: the start of the first line.
+        end: the end of the last line; None: the end of the file.
     """
     stream.seek(start)
     while (end is None or start < end) and (line := stream.readline()):

@@ -1,7 +1,7 @@
-"""The chunks of a job on Ray Data: a pool of actors, each with a worker of its own, on this machine or on a cluster.
+"""Runs the chunks of a job on Ray Data: a pool of actors, each with its own worker, on this machine or on a cluster.
 
-Ray hands out descriptions of chunks, and calls an actor again for those whose actor was lost. The actors read and write
-the files themselves, so no text passes through Ray.
+Ray distributes descriptions of chunks, and repeats chunks whose actor was lost. The actors read and write the files
+themselves, so no text passes through Ray.
 """
 
 import logging
@@ -21,32 +21,32 @@ from service import cores
 
 ADDRESS_VARIABLE: Final = "RAY_ADDRESS"
 _THIS_MACHINE: Final = "local"
-# Ray reads them when it is imported, so no function of ours imports it before they are set.
+# Ray reads these variables at import, so ray is imported only after they are set.
 _ENVIRONMENT: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_BACKEND_LOG_LEVEL": "fatal",  # it would warn of what Ray Data itself does
-    "RAY_worker_niceness": "0",  # else 15, and workers starve beside anything else
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # else Ray warns about actions of Ray Data
+    "RAY_worker_niceness": "0",  # default 15, which slows workers beside other processes
     "RAY_raylet_start_wait_time_s": "120",
 }
-# Of Ray on one machine: it listens on loopback alone, as it does where it knows no clusters.
+# For Ray on one machine: it then listens on loopback only, as on systems without cluster support.
 _OF_THIS_MACHINE: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-_OF_A_CLUSTER: Final = {"RAY_NUM_REDIS_GET_RETRIES": "3"}  # each takes 40 s where nobody answers; else 20
-# CPUs, as Ray counts them, that actors leave to Ray: a pool that takes all of them can wait for ever.
+_OF_A_CLUSTER: Final = {"RAY_NUM_REDIS_GET_RETRIES": "3"}  # 40 s each if nobody answers; default 20
+# CPUs, as Ray counts them, that actors leave free: a pool that takes all CPUs can wait for ever.
 _SPARE_CPUS: Final = 2
-_OBJECT_STORE_BYTES: Final = 128 * 2**20  # it holds descriptions of chunks
-# Of a chunk whose actor is lost. While Ray has not yet noticed that a machine is gone, it takes one a second.
+_OBJECT_STORE_BYTES: Final = 128 * 2**20  # it holds only descriptions of chunks
+# Retries of a chunk whose actor is lost: about one per second until Ray notices that a machine is gone.
 _RETRIES: Final = 100
 _FIRST_ACTOR_TIMEOUT_S: Final = 600
 
 
 class Opening(NamedTuple):
-    """How a process comes by its worker.
+    """How a process opens its worker.
 
     Attributes:
-        target: a function, as "module:function", that gives the worker.
-        arguments: of it; of types that a process without dragoman-server can read, too.
-        variables: of the environment, which it needs.
-        threads: that a worker keeps busy.
+        target: a function, as "module:function", that returns the worker.
+        arguments: its arguments; their types can be unpickled without dragoman-server.
+        variables: environment variables that it needs.
+        threads: the number of threads that a worker keeps busy.
     """
 
     target: str
@@ -56,20 +56,20 @@ class Opening(NamedTuple):
 
 
 def run(chunks: Sequence[Chunk], opening: Opening) -> Iterator[Done]:
-    """Work on chunks.
+    """Process chunks.
 
     Args:
-        chunks: all of them.
-        opening: of the worker of each actor.
+        chunks: all chunks to process.
+        opening: opens the worker of each actor.
 
     Yields:
-        What became of each, as soon as it is done.
+        The result of each chunk, as soon as it is done.
 
     Raises:
-        DragomanError: as the worker, or Ray failed.
-        OSError: likewise, or there is no cluster at RAY_ADDRESS.
+        DragomanError: the worker raised it, or Ray failed.
+        OSError: the worker raised it, or there is no cluster at RAY_ADDRESS.
     """
-    # Ray writes of a lost actor or node, on standard output.
+    # Ray writes about lost actors and nodes to standard output.
     with redirect_stdout(sys.stderr), _connected(opening.threads) as cpus:
         import ray.data
 
@@ -79,12 +79,12 @@ def run(chunks: Sequence[Chunk], opening: Opening) -> Iterator[Done]:
             made = described.map(
                 _actor_class(),
                 fn_constructor_args=(opening.target, opening.arguments, opening.variables),
-                # Not of a fixed size: idle actors end, so that one whose machine is lost finds another place.
+                # A pool of variable size: idle actors end, so that an actor of a lost machine can start elsewhere.
                 compute=ray.data.ActorPoolStrategy(
                     min_size=1, max_size=actors, initial_size=actors, max_tasks_in_flight_per_actor=2
                 ),
                 num_cpus=opening.threads,
-                max_task_retries=_RETRIES,  # without, Ray would never give up
+                max_task_retries=_RETRIES,  # without this limit, Ray would never give up
             )
         for row in made.iter_rows():
             if row["error"]:
@@ -94,7 +94,7 @@ def run(chunks: Sequence[Chunk], opening: Opening) -> Iterator[Done]:
 
 @contextmanager
 def _connected(threads: int) -> Iterator[float]:
-    """Start Ray on this machine, or join a cluster; gives its CPUs, as Ray counts them."""
+    """Start Ray on this machine, or join a cluster; gives the number of CPUs, as Ray counts them."""
     address = os.environ.get(ADDRESS_VARIABLE) or _THIS_MACHINE
     own: dict[str, Any] = {}
     if address == _THIS_MACHINE:
@@ -111,7 +111,7 @@ def _connected(threads: int) -> Iterator[float]:
 
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
     try:
-        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what it would tell is raised
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # its messages are raised as errors
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.wait_for_min_actors_s = _FIRST_ACTOR_TIMEOUT_S
@@ -126,7 +126,7 @@ def _connected(threads: int) -> Iterator[float]:
 def _actor_class() -> type:
     """Make the class of the actors.
 
-    Being local, it comes to their processes by value: they can import the packages of the server only once `load` ran.
+    As a local class, it is pickled by value: its processes can import the server's packages only after `load` ran.
     """
 
     class Actor:

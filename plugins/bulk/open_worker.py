@@ -1,4 +1,4 @@
-"""The worker of `dragoman bulk`, opened in any process: with the engine inside, or as a client of servers."""
+"""The worker of `dragoman bulk`, opened in any process: with its own engine, or as a client of servers."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -21,7 +21,7 @@ TARGET: Final = f"{__name__}:open_worker"
 
 
 def identity_of(model: Manifest | Model) -> dict[str, str]:
-    """Say which model it is, of a bundle or of a server: what its translations depend on."""
+    """Identify the model of a bundle or a server by the properties that its translations depend on."""
     checkpoint = model.provenance if isinstance(model, Manifest) else model
     return {
         "name": model.name,
@@ -46,17 +46,17 @@ def open_worker(
 
     Args:
         out: the folder of the output.
-        id_column: of the input.
-        text_column: likewise.
-        identity: of the model.
-        source: BCP-47 code of the language to translate from; "": the model's own.
-        target: of the language to translate into; "": likewise.
+        id_column: the id column of the input.
+        text_column: the text column of the input.
+        identity: the identity of the model.
+        source: BCP-47 code of the source language; "": the model's own.
+        target: BCP-47 code of the target language; "": the model's own.
         models: as for `in_process.manifests`.
-        address: of servers; None: the engine is in this process.
-        let_in: to the servers.
+        address: the address of the servers; None: the engine runs in this process.
+        let_in: the access to the servers.
 
     Raises:
-        DragomanError: the model is another one here, or cannot be loaded.
+        DragomanError: the model here is another one, or cannot be loaded.
     """
     if address is None:
         translate = _in_process(models, identity, source, target)
@@ -73,7 +73,7 @@ def _in_process(models: Models, identity: Mapping[str, str], source: str, target
     translate = in_process.translator(models, model=identity["name"], source=source, target=target, html=False)
 
     def translated(texts: list[str]) -> list[Translation]:
-        bad = bad_texts(enumerate(texts), settings)  # as a server refuses them
+        bad = bad_texts(enumerate(texts), settings)  # refused as by a server
         good = iter(in_calls(translate, [text for place, text in enumerate(texts) if place not in bad], _failed))
         return [_failed(bad[place]) if place in bad else next(good) for place in range(len(texts))]
 
@@ -83,7 +83,7 @@ def _in_process(models: Models, identity: Mapping[str, str], source: str, target
 def _by_servers(
     address: str, let_in: Access, identity: Mapping[str, str], source: str, target: str, texts: list[str]
 ) -> list[Translation]:
-    """Translate texts by servers, and make sure that they have the same model before and after it."""
+    """Translate texts on servers, and check before and after that they have the model of the job."""
 
     def translated(part: list[str]) -> list[Translation]:
         answers = client.translate_many(
@@ -100,10 +100,10 @@ def _by_servers(
 
 
 def _lasting(translation: Translation) -> Translation:
-    """Give a translation, or one whose error would come again.
+    """Give a translation, or one with a permanent error.
 
     Raises:
-        DragomanError: the text can be translated later, or by another server.
+        DragomanError: the text may be translated later, or by another server.
     """
     if translation.error is not None and translation.error.retryable:
         raise translation.error
@@ -115,10 +115,10 @@ def _failed(error: DragomanError) -> Translation:
 
 
 def _check(model: Manifest | Model, identity: Mapping[str, str]) -> None:
-    """Make sure that a model is that of the job.
+    """Check that a model is that of the job.
 
     Raises:
-        BundleError: it is another one.
+        BundleError: the model is another one.
     """
     if (found := identity_of(model)) != identity:
         raise BundleError(f"model {model.name} is now {_shown(found)}; that of the job is {_shown(identity)}")

@@ -1,4 +1,4 @@
-"""Parquet, by pyarrow: the types of all columns stay as they are."""
+"""Parquet, with pyarrow: the types of all columns stay unchanged."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,12 +22,12 @@ _TYPES: Final = {
     "error": pa.string(),
     "model_sha256": pa.string(),
 }
-_NULL_BYTES: Final = 1  # what a text counts that is not there
+_NULL_BYTES: Final = 1  # counted for a missing text
 _BATCH_ROWS: Final = 16_384
 
 
 class Parquet:
-    """Reads and writes it."""
+    """Reads and writes Parquet."""
 
     def scan(self, path: Path, columns: Columns) -> Iterator[Row]:
         """As `Format.scan`."""
@@ -80,7 +80,7 @@ class ParquetRows:
 
 @lru_cache(maxsize=1)
 def _row_group(path: Path, group: int) -> Any:
-    """Read a row group, which several parts in a row are made of."""
+    """Read a row group; several consecutive parts may come from the same group."""
     return pq.ParquetFile(path).read_row_group(group)
 
 
@@ -107,7 +107,7 @@ def _values(column: Any) -> Sequence[object]:
 
 
 def _texts(column: Any) -> list[str | None]:
-    """Read strings; a lone surrogate stands for each byte that is not UTF-8, which files may hold."""
+    """Read strings; a lone surrogate stands for each byte that is not UTF-8, since files may hold such bytes."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     contents = column.cast(pa.large_binary()).to_pylist()
@@ -116,7 +116,7 @@ def _texts(column: Any) -> list[str | None]:
 
 @contextmanager
 def _errors_of(path: Path) -> Iterator[None]:
-    """Raise a DataError in place of an error of pyarrow."""
+    """Raise a DataError in place of a pyarrow error."""
     try:
         yield
     except pa.ArrowException as error:

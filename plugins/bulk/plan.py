@@ -1,4 +1,4 @@
-"""The plan of a job: which rows make which part of the output. The same input always gives the same plan."""
+"""The plan of a job: the rows of each output part. The same input always gives the same plan."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,21 +10,21 @@ from plugins.bulk.formats import format_of
 from plugins.bulk.rows import Row
 from plugins.bulk.unique import SeenIds
 
-_PART_BYTES: Final = 4 * 2**20  # of text, where there are several rows
+_PART_BYTES: Final = 4 * 2**20  # bytes of text, if the part has several rows
 
 
 class Chunk(NamedTuple):
-    """Some rows of a file, one behind the other: what one part of the output is made of. Of plain values only.
+    """Consecutive rows of a file, from which one output part is made. Of plain values only.
 
     Attributes:
-        number: of the part, from 0.
-        path: of the file.
-        start: where the rows begin in it, see `Row`.
-        end: where they end.
-        rows: how many there are.
-        size_bytes: of their texts, or somewhat more.
-        file_bytes: how large the file was when the plan was made ...
-        modified_ns: ... and when it was written last.
+        number: the number of the part, from 0.
+        path: the path of the file.
+        start: where the rows begin in the file, see `Row`.
+        end: where the rows end.
+        rows: the number of rows.
+        size_bytes: the size of their texts, or somewhat more.
+        file_bytes: the size of the file when the plan was made ...
+        modified_ns: ... and its modification time then.
     """
 
     number: int
@@ -37,15 +37,15 @@ class Chunk(NamedTuple):
     modified_ns: int
 
     def part(self, out: Path) -> Path:
-        """Give the file of the part."""
+        """Give the path of the part."""
         return out / f"part-{self.number:08}{Path(self.path).suffix.lower()}"
 
     def check_unchanged(self) -> None:
-        """Make sure that the file is the one that the plan was made of.
+        """Check that the file has not changed since the plan was made.
 
         Raises:
-            DataError: it is not.
-            OSError: it is gone.
+            DataError: the file has changed.
+            OSError: the file is gone.
         """
         status = Path(self.path).stat()
         if (status.st_size, status.st_mtime_ns) != (self.file_bytes, self.modified_ns):
@@ -56,9 +56,9 @@ def planned(files: Sequence[Path], columns: Columns, part_rows: int) -> list[Chu
     """Make the plan.
 
     Args:
-        files: all of them are read once.
-        columns: to read.
-        part_rows: rows of a part, at most.
+        files: the files; all are read once.
+        columns: the columns to read.
+        part_rows: the largest number of rows of a part.
 
     Raises:
         DataError: a file cannot be used, or two rows have the same id.
@@ -97,7 +97,7 @@ def _cut(rows: Iterable[Row], part_rows: int) -> Iterator[_Cut]:
 
 
 def _refuse_repeated(files: Sequence[Path], columns: Columns, repeated: set[int]) -> None:
-    """Name the first two rows of the same id, if their hashes are not the same by chance."""
+    """Raise an error with the first two rows of the same id, unless only their hashes are equal."""
     places: dict[str, str] = {}
     for path in files:
         for number, row in enumerate(format_of(path).scan(path, columns), start=1):

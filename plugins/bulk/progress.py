@@ -1,4 +1,4 @@
-"""How far a job is, on standard error: a bar where a terminal watches, else a line a minute."""
+"""The progress of a job, on standard error: a bar on a terminal, otherwise a line every minute."""
 
 import sys
 import time
@@ -14,16 +14,16 @@ _PAUSE_S: Final = 60.0
 
 
 def watched(command: str, dones: Iterable[Done], rows: int, rows_before: int) -> Done:
-    """Add up what becomes of chunks, and show it while they are worked on.
+    """Add up the results of chunks, and show the progress.
 
     Args:
-        command: its name.
-        dones: of the chunks.
-        rows: of the whole job.
-        rows_before: of the parts that were there already.
+        command: the name of the command.
+        dones: the results of the chunks.
+        rows: the rows of the whole job.
+        rows_before: the rows of the parts that already existed.
 
     Returns:
-        All of them together.
+        The sum of all results.
     """
     total, shown_s = Done(0, 0), time.monotonic()
     is_terminal = sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""What every format of files does: finds the rows of a file, reads some of them, writes them with their outcomes."""
+"""The interface of the file formats: find the rows of a file, read some of them, write them with their outcomes."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,13 +8,13 @@ from plugins.bulk.columns import Columns, Outcome
 
 
 class Row(NamedTuple):
-    """A row of a file, before it is read to be translated.
+    """A row of a file, before its text is read.
 
     Attributes:
-        id: of the row.
-        start: where it begins, in the file's own units: bytes, or rows.
-        end: where it ends.
-        size_bytes: of its text, or somewhat more.
+        id: the id of the row.
+        start: its start, in the file's own units: bytes, or rows.
+        end: its end.
+        size_bytes: the size of its text, or somewhat more.
     """
 
     id: str
@@ -28,10 +28,10 @@ class Rows(Protocol):
 
     @property
     def texts(self) -> Sequence[object]:
-        """What the column of the texts holds; not every value need be a text."""
+        """The values of the text column; a value need not be a text."""
 
     def with_outcomes(self, outcomes: Sequence[Outcome]) -> bytes:
-        """Write a file of these rows, an outcome behind each."""
+        """Write a file of these rows, each followed by its outcome."""
 
 
 class Format(Protocol):
@@ -42,8 +42,8 @@ class Format(Protocol):
 
         Raises:
             DataError: the file is not of this format, lacks a column, or has a row without an id.
-            OSError: it cannot be read.
+            OSError: the file cannot be read.
         """
 
     def read(self, path: Path, columns: Columns, start: int, end: int) -> Rows:
-        """Read the rows between two places that `scan` named; raises as `scan`."""
+        """Read the rows between two positions that `scan` gave; raises as `scan` does."""

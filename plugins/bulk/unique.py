@@ -1,4 +1,4 @@
-"""Whether ids are all different, in 8 bytes for each."""
+"""A check that all ids are different, in 8 bytes per id."""
 
 from array import array
 from collections.abc import Iterable, Iterator
@@ -18,12 +18,12 @@ class SeenIds:
         self._hashes = array(_HASHES)
 
     def each(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows, and remember their ids."""
+        """Yield the rows, and record their ids."""
         for row in rows:
             self._hashes.append(hash(row.id))
             yield row
 
     def repeated(self) -> set[int]:
-        """Give the hashes that were seen more than once."""
+        """Give the hashes that occurred more than once."""
         hashes = np.sort(np.frombuffer(self._hashes, _HASHES))
         return set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())

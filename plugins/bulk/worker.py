@@ -1,4 +1,4 @@
-"""Makes parts of the output: reads the rows of a chunk, has their texts translated, writes them whole."""
+"""Makes output parts: reads the rows of a chunk, translates their texts, and writes the part whole."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +15,11 @@ TranslateTexts = Callable[[list[str]], list[Translation]]
 
 
 class Done(NamedTuple):
-    """What became of a chunk. Of plain values only.
+    """The result of a chunk. Of plain values only.
 
     Attributes:
-        rows: of the part.
-        failed: how many of them have an error.
+        rows: the number of rows of the part.
+        failed: the number of rows with an error.
     """
 
     rows: int
@@ -27,15 +27,15 @@ class Done(NamedTuple):
 
 
 class Worker:
-    """Makes one part after the other."""
+    """Makes one part after another."""
 
     def __init__(self, translate: TranslateTexts, out: Path, columns: Columns, model_sha256: str) -> None:
         """Make a worker.
 
         Args:
-            translate: gives a translation, or one with an error, for each text.
-            out: the folder of the output.
-            columns: of the input.
+            translate: returns a translation, or one with an error, for each text.
+            out: the output folder.
+            columns: the columns of the input.
             model_sha256: see `Outcome`.
         """
         self._translate = translate
@@ -44,7 +44,7 @@ class Worker:
         self._model_sha256 = model_sha256
 
     def __call__(self, chunk: Chunk) -> Done:
-        """Make a part; its file is there whole, or not at all.
+        """Make a part; its file appears whole, or not at all.
 
         Raises:
             DragomanError: the texts cannot be translated, or the input has changed.

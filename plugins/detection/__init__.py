@@ -1,1 +1,1 @@
-"""The languages of texts, by a classifier."""
+"""Language detection, by a classifier."""

@@ -1,8 +1,7 @@
-"""How probable languages are for a text.
+"""Language detection: the probable languages of a text.
 
-py3langid (a naive Bayes classifier over sequences of bytes, see Lui and Baldwin, langid.py, ACL 2012) says it. Its
-model takes some 80 MB of memory, and half a second to read, so it is read when it is first used, or once a server with
-HTTP serves.
+The classifier is py3langid (naive Bayes over byte sequences, see Lui and Baldwin, langid.py, ACL 2012). Its model takes
+about 80 MB of memory and half a second to read. So it is read at its first use, or once a server with HTTP serves.
 """
 
 import io
@@ -25,23 +24,23 @@ from service.text.detection import LOOKED_AT, Guess, Tongues
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-# Looked at of HTML, tags counted.
+# Characters of HTML that are examined, with tags.
 _MARKUP: Final = 4 * LOOKED_AT
-# How much more probable it is, before a text is looked at, that it is in a language that can be meant than in another
-# one. 3 has the best sum of both mistakes in bench/RESULTS.md.
+# Prior weight: how much more probable an expected language is than another one, before the text is examined. 3 gives
+# the smallest sum of both kinds of mistakes in bench/RESULTS.md.
 _EXPECTED: Final = 3.0
-# What is no text; at the end of what is looked at, an element may be open.
+# Markup; at the end of the examined text, an element may still be open.
 _TAGS: Final = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
-# What the classifier calls otherwise than BCP-47, or not at all.
+# Language codes that have another label in the classifier, or no label of their own.
 _LABELS: Final = {"nb": "no", "iw": "he", "in": "id", "fil": "tl", "cmn": "zh"}
 
 
 class _Restricted(NamedTuple):
-    """A classifier that knows some languages.
+    """A classifier restricted to some languages.
 
     Attributes:
-        identifier: itself.
-        nothing: what it says of a text that says nothing.
+        identifier: the classifier.
+        nothing: its result for a text that shows no language.
     """
 
     identifier: "LanguageIdentifier"
@@ -49,7 +48,7 @@ class _Restricted(NamedTuple):
 
 
 class LanguageDetector:
-    """Says how probable languages are; reads its model at its first use. For any thread."""
+    """Computes the probabilities of languages; reads its model at first use. Thread-safe."""
 
     def __init__(self) -> None:
         self._model: LanguageIdentifier | None = None
@@ -63,26 +62,26 @@ class LanguageDetector:
         return self._model is not None
 
     def load(self) -> None:
-        """Read the model; nothing happens where it has been read."""
+        """Read the model; no effect if it was already read."""
         with self._loading:
             if self._model is None:
                 self._model = _read()
 
     def rank(self, text: str, tongues: Tongues, *, html: bool = False) -> list[Guess]:
-        """Say in which languages a text may be.
+        """Find the possible languages of a text.
 
         Args:
-            text: of any length, of which the beginning is looked at.
-            html: whether it is HTML.
+            text: a text of any length; only its beginning is examined.
+            html: whether the text is HTML.
 
         Returns:
-            All of them that the model knows, the most probable first; none where the text says nothing about it.
+            All languages that the model knows, the most probable first; none if the text shows no language.
         """
         self.load()
         scale = self._scales(tongues)
         shown = (unescape(_TAGS.sub(" ", text[:_MARKUP])) if html else text)[:LOOKED_AT]
         identifier, nothing = self._restricted(frozenset(scale))
-        # The classifier knows sequences of digits, too: dates and prices of some languages.
+        # The classifier also learned sequences of digits: dates and prices of some languages.
         if not any(map(str.isalpha, shown)) or (scores := dict(identifier.rank(shown))) == nothing:
             return []
         weighted = [(scale[label][0], score * scale[label][1]) for label, score in scores.items()]
@@ -91,7 +90,7 @@ class LanguageDetector:
         return [Guess(code, weight / total) for code, weight in weighted]
 
     def _restrict(self, labels: frozenset[str]) -> _Restricted:
-        """Make a copy for some languages; it is not changed any more, so threads can share it."""
+        """Make a copy for some languages; the copy is never changed, so threads can share it."""
         assert self._model is not None
         identifier = copy(self._model)
         identifier.set_languages(labels & set(self._model.labels))
@@ -99,9 +98,9 @@ class LanguageDetector:
 
 
 def _scale(tongues: Tongues) -> Mapping[str, tuple[str, float]]:
-    """Map what the classifier calls languages to their codes, and to how probable they are in advance.
+    """Map the labels of the classifier to language codes and prior weights.
 
-    Of several codes an expected one is taken first, and the most general.
+    If several codes share a label, an expected code is preferred, then the most general one.
     """
     found: dict[str, tuple[str, float]] = {}
     for group, weight in ((tongues.expected, _EXPECTED), (tongues.others, 1.0)):
@@ -113,9 +112,9 @@ def _scale(tongues: Tongues) -> Mapping[str, tuple[str, float]]:
 
 @cache
 def _read() -> "LanguageIdentifier":
-    """Read the model, which nobody changes, once in a process.
+    """Read the model once in a process; it is never changed.
 
-    `py3langid.modelio.load_model` does the same over a file of 68 MB in the system's /tmp, which may be small.
+    `py3langid.modelio.load_model` does the same with a 68 MB file in the system's /tmp, which may be small.
     """
     from py3langid import langid
 
@@ -132,7 +131,7 @@ def _read() -> "LanguageIdentifier":
 
 
 def _array(numbers: np.ndarray) -> "array[int]":
-    """Give numbers in the form of which Python reads single ones fastest."""
+    """Convert numbers to the form in which Python reads single numbers fastest."""
     found = array(numbers.dtype.char)
-    found.frombytes(numbers.data.cast("B"))  # one copy: other threads wait for it
+    found.frombytes(numbers.data.cast("B"))  # a single copy: other threads wait for it
     return found

@@ -1,1 +1,1 @@
-"""Documents of strangers, each read and written in a process of its own, whose memory and time the system limits."""
+"""Untrusted documents: each is read and written in its own process, with system limits on memory and time."""

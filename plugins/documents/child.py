@@ -1,8 +1,8 @@
-"""The process of one document, `python -m dragoman_server plugins.documents.child`, of which the server asks its parts.
+"""The process of one document, `python -m dragoman_server plugins.documents.child`, on behalf of a server.
 
-First come the name of the file and its content, and what the document is goes back. Then comes what the server wants:
-texts, `TAKE` and their translations, `SPEAK` and the languages, or `WRITE`, which ends the process. All of it is JSON,
-but for contents of files.
+The server first sends the file name and the content, and gets a description of the document. Then it sends requests: a
+number of texts, `TAKE` with translations, `SPEAK` with the languages, or `WRITE`, which ends the process. All messages
+are JSON, except the contents of files.
 """
 
 import json
@@ -19,28 +19,28 @@ from typing import Any, Final
 from dragoman.documents.formats import read_document, say_language
 from plugins.documents import frames
 
-MEMORY_BYTES: Final = 512 * 2**20  # of addresses, of which an interpreter with the libraries takes some 60 MiB
-CPU_S: Final = 60  # for both reading and writing
+MEMORY_BYTES: Final = 512 * 2**20  # of address space; an interpreter with the libraries takes some 60 MiB
+CPU_S: Final = 60  # for reading and writing together
 MAX_TEXTS: Final = 100_000
-EXIT_MEMORY: Final = 3  # there was no more of it
+EXIT_MEMORY: Final = 3  # the memory limit was reached
 TAKE, SPEAK, WRITE = "take", "speak", "write"
-_NICE: Final = 10  # beside threads that translate, it gets a tenth of a core
+_NICE: Final = 10  # beside translating threads, the process gets a tenth of a core
 
 
 def main() -> None:
-    """Serve one document, until it is written or nobody wants it any more."""
+    """Serve one document, until it is written or the server closes the connection."""
     _limit()
     with suppress(EOFError, ConnectionError):
         try:
             _serve()
         except MemoryError:
-            os._exit(EXIT_MEMORY)  # which takes none
+            os._exit(EXIT_MEMORY)  # exits without allocating memory
         except Exception:
             _send(failed=traceback.format_exc())
 
 
 def _limit() -> None:
-    """Let the system bound what a document can do to the server."""
+    """Set the system limits that protect the server from a document."""
     for which, most in (
         (resource.RLIMIT_AS, MEMORY_BYTES),
         (resource.RLIMIT_CPU, CPU_S),
@@ -49,9 +49,9 @@ def _limit() -> None:
         _, hard = resource.getrlimit(which)
         resource.setrlimit(which, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     os.nice(_NICE)
-    for number in (signal.SIGINT, signal.SIGTERM):  # those of a terminal or a supervisor are the server's matter
+    for number in (signal.SIGINT, signal.SIGTERM):  # signals from a terminal or supervisor are handled by the server
         signal.signal(number, signal.SIG_IGN)
-    with suppress(OSError):  # of Linux: where memory is short, this process ends and not the server
+    with suppress(OSError):  # Linux only: when memory is short, this process is killed, not the server
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 

@@ -1,4 +1,4 @@
-"""Documents: their texts are translated by one call of BatchTranslateText, and each gets its translation back."""
+"""Document translation: one call of BatchTranslateText translates the texts of a document."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -21,18 +21,18 @@ from service.wire import HTML
 METHOD: Final = "BatchTranslateText"
 _MESSAGE_TEXTS: Final = 64
 _SHOWN: Final = 100  # characters of a name
-_LOOKED_AT: Final = 2_000  # characters of a document whose language is detected
+_LOOKED_AT: Final = 2_000  # characters of a document that language detection reads
 
 
 class AskedDocument(NamedTuple):
-    """A document that is to be translated.
+    """A document to translate.
 
     Attributes:
-        name: of its file, whose suffix says the format.
-        content: of its file.
-        source_language: `AUTO`: is to be detected, one for the whole document.
-        target_language: that is wanted.
-        glossaries: the names of stored ones.
+        name: the name of its file; the suffix decides the format.
+        content: the content of its file.
+        source_language: `AUTO`: detect one language for the whole document.
+        target_language: the language to translate into.
+        glossaries: the names of stored glossaries.
     """
 
     name: str
@@ -43,10 +43,10 @@ class AskedDocument(NamedTuple):
 
 
 def check_name(name: str) -> str:
-    """Give back the name of a file whose format is known.
+    """Return the name of a file after checking that its format is known.
 
     Raises:
-        InvalidRequestError: no format has its suffix.
+        InvalidRequestError: the suffix belongs to no format.
     """
     try:
         format_of(name[-_SHOWN:])
@@ -56,10 +56,10 @@ def check_name(name: str) -> str:
 
 
 class Documents:
-    """Translates documents, each read and written in a process of its own.
+    """Translates documents, each read and written in its own process.
 
     Args:
-        max_contents: texts of one message.
+        max_contents: the limit of texts in one message.
     """
 
     def __init__(self, handlers: TranslationHandlers, gate: Gate, metrics: Metrics, max_contents: int) -> None:
@@ -69,13 +69,13 @@ class Documents:
         self._message_texts = min(_MESSAGE_TEXTS, max_contents)
 
     async def translate(self, asked: AskedDocument, context: CallContext) -> bytes:
-        """Translate a document, which is read only once the limits of its client let the call in.
+        """Translate a document; it is read only after the limits of its client have admitted the call.
 
         Returns:
             The content of the translated document.
 
         Raises:
-            DragomanError: why there is none; of a text that cannot be translated, its place is named.
+            DragomanError: the translation failed; for a text that cannot be translated, the message names its place.
         """
         with self._gate.counting():  # the call ends before the document is written
             async with DocumentProcess(self._metrics) as document:
@@ -84,7 +84,7 @@ class Documents:
                     return await document.write()
 
     async def _translate(self, asked: AskedDocument, document: DocumentProcess, context: CallContext) -> None:
-        places: dict[int, str] = {}  # of the texts that are on their way
+        places: dict[int, str] = {}  # of the pending texts, by number
 
         async def take(message: pb.BatchTranslateTextResponse) -> None:
             for each in message.translations:
@@ -99,7 +99,7 @@ class Documents:
     async def _messages(
         self, asked: AskedDocument, document: DocumentProcess, places: dict[int, str], context: CallContext
     ) -> AsyncGenerator[pb.BatchTranslateTextRequest, None]:
-        """Read the document, and make the messages of a call that translates it."""
+        """Read the document, and make the messages of the call that translates it."""
         await document.read(asked.name, asked.content)
         texts = await document.texts(self._message_texts)
         source = asked.source_language
@@ -125,7 +125,7 @@ class Documents:
             texts = await document.texts(self._message_texts)
 
     async def _detected(self, texts: Sequence[DocumentText], context: CallContext) -> str:
-        """Detect the language of the texts that come first; the first that is served where they do not say it."""
+        """Detect the language from the first texts; if they show none, use the first served language."""
         sample = ""
         for text in texts:
             sample += f"<p>{text.html}</p>"
@@ -137,7 +137,7 @@ class Documents:
 
 
 def _at(place: str, error: DragomanError) -> DragomanError:
-    """Name the place of a text in its error."""
+    """Add the place of a text to its error."""
     reason = "; ".join(violation.description for violation in error.violations) or error.message
     error.message = f"{place}: {reason}"
     return error

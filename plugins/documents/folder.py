@@ -1,6 +1,6 @@
-"""A folder in which several servers keep translated documents, so that each answers for all of them.
+"""A folder in which several servers keep translated documents, so that each server can answer for all of them.
 
-A document is a file, whose first line says in JSON what it is; behind it comes its translation.
+A document is a file: its first line is its entry in JSON, followed by the translation.
 """
 
 import json
@@ -14,23 +14,23 @@ from typing import Final, NamedTuple
 
 from service.settings import SettingsError
 
-BEAT_S: Final = 20.0  # how often a server says of a document that it is still being translated
-_SILENT_S: Final = 120.0  # since then its server has ended, or its clock is wrong
-NAME_BYTES: Final = 24  # of randomness, so that nobody guesses the name of another's document
+BEAT_S: Final = 20.0  # how often a server marks a running translation as alive
+_SILENT_S: Final = 120.0  # after this time, the server has ended, or its clock is wrong
+NAME_BYTES: Final = 24  # random bytes: nobody can guess the name of another client's document
 _NAME: Final = re.compile(rf"[0-9a-f]{{{2 * NAME_BYTES}}}")
-_MADE: Final = ".dragoman-"  # how the name begins of a file that is being written
+_MADE: Final = ".dragoman-"  # prefix of the names of unfinished files
 
 
 class Entry(NamedTuple):
-    """What a file says of its document.
+    """The entry of a document in its file.
 
     Attributes:
-        protocol: by what it came.
-        client: who sent it.
-        file_name: as the client calls it.
+        protocol: the protocol of the upload.
+        client: the client that sent the document.
+        file_name: the client's name of the file.
         key: a second secret.
-        is_done: whether it is translated, or has failed.
-        error: why there is no translation, as the server writes it; "": there is one.
+        is_done: whether the document is translated, or has failed.
+        error: why there is no translation, in the server's wire form; "": there is one.
     """
 
     protocol: str
@@ -42,13 +42,13 @@ class Entry(NamedTuple):
 
 
 class SharedFolder:
-    """The folder; its methods wait for the disk.
+    """The folder; its methods block on disk access.
 
     Args:
-        path: of the folder.
+        path: the path of the folder.
 
     Raises:
-        SettingsError: it is none in which files can be made.
+        SettingsError: the path is no folder, or not writable.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class SharedFolder:
             raise SettingsError(f"DRAGOMAN_DOCUMENTS (--documents): {path}: no folder, or none that can be written to")
 
     def announce(self, name: str, entry: Entry) -> None:
-        """Say that a document is being translated; nothing happens where it is done already."""
+        """Record that a document is being translated; no effect if it is already done."""
         made = self._made(entry, b"")
         try:
             with suppress(FileExistsError):
@@ -66,16 +66,16 @@ class SharedFolder:
             made.unlink()
 
     def keep(self, name: str, entry: Entry, content: bytes) -> None:
-        """Keep a document that is done."""
+        """Store a document that is done."""
         self._made(entry, content).rename(self._path / name)
 
     def touch(self, name: str) -> None:
-        """Say that a document is still being translated."""
+        """Mark a document as still being translated."""
         with suppress(FileNotFoundError):
             os.utime(self._path / name)
 
     def read(self, name: str) -> tuple[Entry, bytes] | None:
-        """Give a document as far as it is translated; None where there is none, or its server has ended."""
+        """Read a document, done or not; None if it does not exist, or its server has ended."""
         if not _NAME.fullmatch(name):
             return None
         try:
@@ -87,19 +87,19 @@ class SharedFolder:
             return None
 
     def remove(self, name: str) -> None:
-        """Keep a document no longer."""
+        """Remove a document."""
         (self._path / name).unlink(missing_ok=True)
 
     def sweep(self, keep_s: float) -> set[str]:
-        """Remove what nobody has touched for so long, of all servers; give the names of the others.
+        """Remove documents of all servers that were not touched for `keep_s`; give the names of the others.
 
-        What no server wrote stays.
+        Files that no server wrote stay.
         """
         names = set()
         for file in self._path.iterdir():
             if not ((_NAME.fullmatch(file.name) or file.name.startswith(_MADE)) and file.is_file()):
                 continue
-            with suppress(FileNotFoundError):  # another server was faster
+            with suppress(FileNotFoundError):  # another server removed the file first
                 if time.time() - file.stat().st_mtime > keep_s:
                     file.unlink()
                 else:
@@ -107,7 +107,7 @@ class SharedFolder:
         return names
 
     def _made(self, entry: Entry, content: bytes) -> Path:
-        """Write a file that has no name yet, which this server's user alone can read."""
+        """Write a file with a temporary name, readable only by this server's user."""
         descriptor, path = tempfile.mkstemp(prefix=_MADE, dir=self._path)
         try:
             with open(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""What the server and the process of a document send each other: bytes, behind their count in four bytes."""
+"""Frames between the server and the process of a document: a length of four bytes, then the content."""
 
 import asyncio
 import struct
@@ -14,7 +14,7 @@ def write(stream: "BinaryIO | asyncio.StreamWriter", content: bytes) -> None:
 
 
 def read(stream: BinaryIO) -> bytes:
-    """Wait for a frame; raises EOFError where there are no more."""
+    """Wait for a frame; raises EOFError at the end of the stream."""
     if len(head := stream.read(_COUNT.size)) < _COUNT.size:
         raise EOFError
     [count] = _COUNT.unpack(head)
@@ -24,6 +24,6 @@ def read(stream: BinaryIO) -> bytes:
 
 
 async def receive(stream: asyncio.StreamReader) -> bytes:
-    """Wait for a frame, on an event loop; raises EOFError where there are no more."""
+    """Wait for a frame, on an event loop; raises EOFError at the end of the stream."""
     [count] = _COUNT.unpack(await stream.readexactly(_COUNT.size))
     return await stream.readexactly(count)

@@ -1,4 +1,4 @@
-"""Documents that are being translated, and those that wait to be fetched: in memory or a folder, and for a while."""
+"""Document jobs: running translations, and results kept for a while in memory or a folder until they are fetched."""
 
 import asyncio
 import secrets
@@ -23,11 +23,11 @@ from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
 from service.wire import Protocol
 
-KEEP_S: Final = 600.0  # a document that nobody fetches
-# Of all clients; one client may have half of each.
-MAX_RUNNING: Final = 4  # each holds its document, unpacked
+KEEP_S: Final = 600.0  # a result that is not fetched
+# Limits for all clients together; one client may use half of each.
+MAX_RUNNING: Final = 4  # each job holds its unpacked document
 MAX_JOBS: Final = 256
-MAX_BYTES: Final = 64 * 2**20  # of uploads that are being translated, and of translated documents
+MAX_BYTES: Final = 64 * 2**20  # of the uploads in translation and the translated documents
 _RETRY_S: Final = 5.0
 
 _T = TypeVar("_T")
@@ -35,17 +35,17 @@ _T = TypeVar("_T")
 
 @dataclass(eq=False, slots=True)
 class DocumentJob:
-    """A document on its way.
+    """A document in translation or translated.
 
     Attributes:
-        protocol: by what it came, and by what alone it is found.
-        client: who sent it.
-        file_name: as the client calls it.
-        size: of what is kept of it, in bytes.
-        id: its name; nobody guesses it.
-        key: a second secret, for protocols that have one.
-        task: gives the content of the translated document, or raises a DragomanError; of one that is kept in a folder,
-            only :meth:`DocumentJobs.find` gives the content.
+        protocol: the protocol of the upload; the job is found only by this protocol.
+        client: the client that sent the document.
+        file_name: the client's name of the file.
+        size: the size of the stored content, in bytes.
+        id: a name that cannot be guessed.
+        key: a second secret, for protocols that use one.
+        task: returns the content of the translated document, or raises a DragomanError. If documents are kept in a
+            folder, only :meth:`DocumentJobs.find` returns the content.
     """
 
     protocol: Protocol
@@ -58,12 +58,12 @@ class DocumentJob:
 
 
 class DocumentJobs:
-    """All of them; lives on the event loop.
+    """All document jobs; lives on the event loop.
 
     Args:
-        documents: translates them.
-        handlers: are told of those that are refused.
-        folder: where servers keep those that are translated; None: this one does, in memory.
+        documents: translates the documents.
+        handlers: gets notice of refused documents.
+        folder: the folder shared by servers for translated documents; None: this server keeps them in memory.
     """
 
     def __init__(self, documents: Documents, handlers: TranslationHandlers, folder: SharedFolder | None = None) -> None:
@@ -77,9 +77,9 @@ class DocumentJobs:
         """Begin to translate a document.
 
         Raises:
-            ConcurrencyLimitedError: there are too many of the client.
-            QueueFullError: there are too many of all.
-            DragomanError: no call of the client is let in now, or the folder fails.
+            ConcurrencyLimitedError: the client has too many documents.
+            QueueFullError: all clients together have too many documents.
+            DragomanError: the limits of the client admit no call now, or the folder fails.
         """
         job = DocumentJob(context.protocol, context.caller.name, asked.name, len(asked.content))
         try:
@@ -92,7 +92,7 @@ class DocumentJobs:
         job.task = asyncio.create_task(self._run(job, translating))
         job.task.add_done_callback(lambda _: self._end(job))
         self._jobs[job.id] = job
-        await asyncio.sleep(0)  # its call begins, and is let in or refused before it waits for anything
+        await asyncio.sleep(0)  # the call begins, and is admitted or refused before anything blocks
         if translating.done():
             await self.forget(job)
             translating.result()
@@ -107,7 +107,7 @@ class DocumentJobs:
         return job
 
     async def find(self, protocol: Protocol, job_id: str) -> DocumentJob | None:
-        """Give a job of a protocol; None where it has none of this name, or none any more.
+        """Give a job of a protocol; None if the protocol has no job of this name, or no longer.
 
         Raises:
             InternalError: the folder fails.
@@ -119,7 +119,7 @@ class DocumentJobs:
         return job if job and job.protocol is protocol else None
 
     async def forget(self, job: DocumentJob) -> None:
-        """Keep nothing of a job any more; one that runs is cancelled."""
+        """Forget a job; a running job is cancelled."""
         if known := self._jobs.pop(job.id, None):
             known.task.cancel()
         if self._folder is not None:
@@ -134,7 +134,7 @@ class DocumentJobs:
             raise unexpected(error) from None
 
     async def _run(self, job: DocumentJob, translating: Awaitable[bytes]) -> bytes:
-        """Wait for a translation, and keep what became of it where others find it."""
+        """Wait for a translation, and store its result or error where other servers find it."""
         beating = asyncio.create_task(self._beat(job.id))
         try:
             content = await translating
@@ -147,10 +147,10 @@ class DocumentJobs:
         return await self._keep(job, content)
 
     async def _keep(self, job: DocumentJob, content: bytes, error: DragomanError | None = None) -> bytes:
-        """Give what is kept of a job in memory.
+        """Store the result in the folder, if there is one; returns the content to keep in memory.
 
         Raises:
-            InternalError: it cannot be kept in the folder.
+            InternalError: the folder cannot store it.
         """
         if self._folder is None:
             return content
@@ -160,13 +160,13 @@ class DocumentJobs:
         return b""
 
     async def _beat(self, job_id: str) -> None:
-        """Say again and again that a job is not given up."""
+        """Mark a job as alive, periodically."""
         while self._folder is not None:
             await asyncio.sleep(BEAT_S)
             await _tried(self._folder.touch, job_id)
 
     def _forget_others(self, kept: Container[str]) -> None:
-        """Forget the jobs that are done, and were fetched of another server."""
+        """Forget finished jobs that were fetched from another server."""
         for job in self._of():
             if job.task.done() and job.id not in kept:
                 del self._jobs[job.id]
@@ -175,9 +175,9 @@ class DocumentJobs:
         if job.task.cancelled():
             self._jobs.pop(job.id, None)
             return
-        if job.task.exception() is not None:  # asked, so that asyncio does not log what nobody fetches
+        if job.task.exception() is not None:  # read it, so that asyncio does not log an error that nobody fetches
             job.size = 0
-        asyncio.get_running_loop().call_later(KEEP_S, self._expire, job.id)  # the timer keeps no document
+        asyncio.get_running_loop().call_later(KEEP_S, self._expire, job.id)  # the timer holds no document
 
     def _expire(self, job_id: str) -> None:
         self._jobs.pop(job_id, None)
@@ -185,11 +185,11 @@ class DocumentJobs:
             self._sweeping = asyncio.create_task(_tried(self._folder.sweep, KEEP_S))
 
     def _outgoing(self, new: DocumentJob) -> list[DocumentJob]:
-        """Give what makes room for a document, if need be: the client's oldest ones that it has not fetched.
+        """List the client's oldest unfetched results that have to go to make room for a document.
 
         Raises:
-            ConcurrencyLimitedError: the client has too many on their way, or too large ones.
-            QueueFullError: all clients together have.
+            ConcurrencyLimitedError: the client has too many running jobs, or too large ones.
+            QueueFullError: all clients together have too many, or too large ones.
         """
         own, every = self._of(new.client), self._of()
         _refuse_running(own, MAX_RUNNING // 2, ConcurrencyLimitedError, "of one client")
@@ -209,7 +209,7 @@ class DocumentJobs:
         return outgoing
 
     def _of(self, client: str | None = None) -> list[DocumentJob]:
-        """Give the jobs of a client, or of all, the oldest first."""
+        """Give the jobs of a client, or of all clients, oldest first."""
         return [job for job in self._jobs.values() if client in (None, job.client)]
 
 
@@ -240,12 +240,12 @@ def _entry(job: DocumentJob) -> Entry:
 
 
 def _kept(job_id: str, entry: Entry, content: bytes) -> DocumentJob:
-    """Make a job of what the folder has of it."""
+    """Make a job from a document in the folder."""
     job = DocumentJob(Protocol(entry.protocol), entry.client, entry.file_name, len(content), job_id, entry.key)
     job.task = asyncio.get_running_loop().create_future()
     if entry.error:
         job.task.set_exception(from_text_error(pb.TextError.FromString(bytes.fromhex(entry.error))))
-        job.task.exception()  # asked, so that asyncio does not log it
+        job.task.exception()  # read it, so that asyncio does not log it
     elif entry.is_done:
         job.task.set_result(content)
     return job
@@ -257,5 +257,5 @@ def _refuse_running(jobs: Sequence[DocumentJob], limit: int, error: type[Dragoma
 
 
 def _fits(new: DocumentJob, jobs: Sequence[DocumentJob], share: int) -> bool:
-    """Tell whether a document has room beside others, of all that there is or of a share."""
+    """Tell whether a document fits beside other jobs, within 1 / `share` of the limits."""
     return new.size + sum(job.size for job in jobs) <= MAX_BYTES // share and len(jobs) < MAX_JOBS // share

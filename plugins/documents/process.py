@@ -1,4 +1,4 @@
-"""A document in a process of its own, as the server sees it: its texts go out, their translations in."""
+"""The server's side of a document process: it gets texts from the process, and sends translations."""
 
 import asyncio
 import json
@@ -27,10 +27,10 @@ _log = structlog.get_logger()
 
 
 class DocumentProcess:
-    """A document, whose process begins when it is read, and ends with this as a context manager.
+    """A document whose process starts with `read`, and ends with the context manager.
 
     Attributes:
-        protects_placeholders: whether placeholders in its texts are to stay as they are; known once it is read.
+        protects_placeholders: whether placeholders in the texts must stay unchanged; known after `read`.
     """
 
     def __init__(self, metrics: Metrics) -> None:
@@ -45,26 +45,26 @@ class DocumentProcess:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End the process, whatever it does."""
+        """End the process in any state."""
         if self._process is None:
             return
         self._process.kill()
         self._writer.close()
         try:
             await self._ended()
-        finally:  # also where the call is cancelled again
+        finally:  # also if the call is cancelled again
             self._process.wait()
 
     async def read(self, name: str, content: bytes) -> None:
         """Read a document.
 
         Args:
-            name: of its file, whose suffix says the format.
-            content: of its file.
+            name: the name of the file; its suffix decides the format.
+            content: the content of the file.
 
         Raises:
-            InvalidRequestError: it is too large, or is not of its format, or the server cannot read that.
-            DragomanError: it cannot be read.
+            InvalidRequestError: the document is too large, invalid, or of a format that the server cannot read.
+            DragomanError: reading failed for another reason.
         """
         ours, theirs = socket.socketpair()
         with theirs:
@@ -86,16 +86,16 @@ class DocumentProcess:
         self.protects_placeholders = answer["protects_placeholders"]
 
     async def texts(self, count: int) -> list[DocumentText]:
-        """Give the next texts, so many at most; none at the end; raises as :meth:`read`."""
+        """Give the next texts, at most `count`; none at the end; raises as :meth:`read`."""
         await self._ask(count)
         return [DocumentText(*text) for text in (await self._answer())["texts"]]
 
     async def take(self, translations: Mapping[int, str]) -> None:
-        """Give the document translations of its texts, as HTML, by their numbers; raises as :meth:`read`."""
+        """Send translations of texts, as HTML, by text number; raises as :meth:`read`."""
         await self._ask(child.TAKE, list(translations.items()))
 
     async def speak(self, source: str, target: str) -> None:
-        """Tell the document the languages from and into which it is translated; raises as :meth:`read`."""
+        """Send the source and target language of the document; raises as :meth:`read`."""
         await self._ask(child.SPEAK, [source, target])
 
     async def write(self) -> bytes:
@@ -111,7 +111,7 @@ class DocumentProcess:
         """Send frames; those of another task come before or behind all of them."""
         for content in contents:
             frames.write(self._writer, content)
-        with suppress(ConnectionError):  # it has ended: what it answered says why
+        with suppress(ConnectionError):  # the process has ended: its answer or exit code says why
             await self._writer.drain()
 
     async def _answer(self) -> dict[str, Any]:
@@ -127,17 +127,17 @@ class DocumentProcess:
             raise self._why(await self._ended()) from None
 
     async def _ended(self) -> int:
-        """Wait until the process ends, and give its exit code; of one that a signal ends, its negative number."""
+        """Wait until the process ends, and return its exit code; negative if a signal ended it."""
         assert self._process is not None
         with suppress(ConnectionError):
-            await self._reader.read()  # it closes its end only now
+            await self._reader.read()  # the process closes its end only when it ends
         return self._process.wait()
 
     def _why(self, code: int) -> DragomanError:
-        """Say why the process has ended.
+        """Explain why the process has ended.
 
         Args:
-            code: its exit code, as of `subprocess`.
+            code: its exit code, as in `subprocess`.
         """
         if code == child.EXIT_MEMORY:
             return invalid(f"takes more than {child.MEMORY_BYTES // 2**20} MiB of memory: divide it")
@@ -149,12 +149,12 @@ class DocumentProcess:
         return error
 
     def _failed(self, event: str, **values: Any) -> InternalError:
-        """Make the error of a failure that is not the document's."""
+        """Make the error for a failure that the document did not cause."""
         self._failures.inc()
         _log.error(event, **values)
         return failed()
 
 
 def invalid(reason: str) -> InvalidRequestError:
-    """Make the error of a file that is not as it should be."""
+    """Make the error for an invalid file."""
     return InvalidRequestError(f"file: {reason}", violations=[("file", reason)])

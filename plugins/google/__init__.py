@@ -1,1 +1,1 @@
-"""The service of Google's Cloud Translation on gRPC, version 3: the part that this server can answer."""
+"""Google's Cloud Translation API v3 on gRPC: the part that this server supports."""

@@ -1,6 +1,6 @@
-"""Messages of Google's Cloud Translation API v3 as those of this server, and back; docs/google.md says what differs.
+"""Conversion between messages of Google's Cloud Translation API v3 and this server; docs/google.md says what differs.
 
-What cannot be done is an error that names the field, but for `labels`, which mean nothing here.
+Unsupported fields raise an error that names the field; only `labels` are ignored.
 """
 
 import re
@@ -20,21 +20,21 @@ _LOCATION: Final = f"{_PROJECT}/locations/[^/]{{1,100}}"
 _PARENT: Final = re.compile(f"{_PROJECT}|{_LOCATION}")
 _MODEL: Final = re.compile(f"{_LOCATION}/models/(.+)")
 _GLOSSARY: Final = re.compile(f"{_LOCATION}/glossaries/(.+)")
-_GENERAL: Final = frozenset({"general/nmt", "general/translation-llm"})  # any model of the languages
+_GENERAL: Final = frozenset({"general/nmt", "general/translation-llm"})  # stands for any model of the languages
 _DETECTION: Final = "language-detection/default"
-_UNDETERMINED: Final = "und"  # BCP-47's code of a language that nobody knows
-_QUOTED: Final = 64  # characters of a bad value that a message repeats
+_UNDETERMINED: Final = "und"  # BCP-47's code for an undetermined language
+_QUOTED: Final = 64  # maximum characters of a bad value in a message
 
 
 def translation_asked(request: google.TranslateTextRequest) -> pb.TranslateTextRequest:
-    """Read a request for translations.
+    """Convert a request for translations.
 
     Returns:
-        The request. Where the language is to be detected, a text that cannot be translated does not fail the call: it
-        may be in the target language already.
+        The request. If the language is to be detected, a text that cannot be translated does not fail the call, since
+        it may already be in the target language.
 
     Raises:
-        InvalidRequestError: fields are wrong, or ask for what this server cannot do; names all of them.
+        InvalidRequestError: fields are wrong or unsupported; the message names all of them.
     """
     config = request.glossary_config
     raise_if_any(
@@ -65,8 +65,8 @@ def translated(
     """Make the answer to a request for translations.
 
     Args:
-        asked: what it became.
-        answer: to that, with a translation of each text.
+        asked: the converted request.
+        answer: the answer to it, with a translation of each text.
     """
     undetected = _UNDETERMINED if asked.source_language_code.lower() == AUTO else ""
     made = google.TranslateTextResponse()
@@ -83,7 +83,7 @@ def translated(
 
 
 def detection_asked(request: google.DetectLanguageRequest) -> pb.DetectLanguageRequest:
-    """Read a request for the language of a text; raises as :func:`translation_asked`."""
+    """Convert a request for the language of a text; raises as :func:`translation_asked` does."""
     violations = [
         *_bad_parent(request.parent),
         *_bad_name("model", request.model, _MODEL, f"models/{_DETECTION}", only={_DETECTION}),
@@ -95,7 +95,7 @@ def detection_asked(request: google.DetectLanguageRequest) -> pb.DetectLanguageR
 
 
 def detected(answer: pb.DetectLanguageResponse) -> google.DetectLanguageResponse:
-    """Make the answer to a request for the language of a text: at least one, "und" for a text that says nothing."""
+    """Make the answer to a request for the language of a text: at least one, "und" if the text shows none."""
     made = google.DetectLanguageResponse()
     for each in answer.detections[0].languages:
         made.languages.add(language_code=each.language_code, confidence=each.confidence)
@@ -105,7 +105,7 @@ def detected(answer: pb.DetectLanguageResponse) -> google.DetectLanguageResponse
 
 
 def languages_asked(request: google.GetSupportedLanguagesRequest) -> pb.ListModelsRequest:
-    """Read a request for languages; raises as :func:`translation_asked`."""
+    """Convert a request for languages; raises as :func:`translation_asked` does."""
     raise_if_any([*_bad_parent(request.parent), *_bad_name("model", request.model, _MODEL, "models/general/nmt")])
     return pb.ListModelsRequest()
 
@@ -114,7 +114,7 @@ def languages(request: google.GetSupportedLanguagesRequest, answer: pb.ListModel
     """Make the answer to a request for languages, ordered by code.
 
     Args:
-        answer: all models.
+        answer: the list of all models.
     """
     name = model_of(request.model)
     models = [model for model in answer.models if name in ("", model.name)]
@@ -141,7 +141,7 @@ def _bad_parent(parent: str) -> Iterator[FieldViolation]:
 def _bad_name(
     field: str, value: str, form: re.Pattern[str], example: str, only: Iterable[str] = ()
 ) -> Iterator[FieldViolation]:
-    """Find a name of a resource that has not its form, or is none of some; an empty one is good."""
+    """Report a resource name of a wrong form, or outside the allowed names; an empty name is valid."""
     if not value or (form.fullmatch(value) and (not only or _last_part(value, form) in only)):
         return
     yield FieldViolation(field, f"must be projects/PROJECT/locations/LOCATION/{example}, is {value[:_QUOTED]!r}")
@@ -160,7 +160,7 @@ def _unsupported(request: google.TranslateTextRequest) -> Iterator[FieldViolatio
 
 
 def model_of(name: str) -> str:
-    """Give the name of our model; "" for any."""
+    """Give the name of this server's model; "" for any."""
     own = _last_part(name, _MODEL) if name else ""
     return "" if own in _GENERAL else own
 

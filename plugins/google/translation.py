@@ -1,6 +1,6 @@
 """google.cloud.translation.v3.TranslationService on gRPC, for programs that have Google's client.
 
-Its calls are those of dragoman.v1.Translation, and are counted as such: GetSupportedLanguages as ListModels.
+Its calls are counted as calls of dragoman.v1.Translation: GetSupportedLanguages as ListModels.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _Asked = TypeVar("_Asked")
 
 _STORAGE: Final = f"it works on files in a cloud; {SERVICE}/BatchTranslateText takes any number of texts"
 _FILES: Final = f"its glossaries are files; {SERVICE}/ListGlossaries lists them"
-# Why there is none of these methods. Of others gRPC says that they are not found.
+# Unsupported methods, and why. gRPC answers to any other method that it is not found.
 _NOT_HERE: Final = {
     "AdaptiveMtTranslate": "its models adapt to no examples",
     "BatchTranslateDocument": _STORAGE,
@@ -73,7 +73,7 @@ class GoogleTranslation:
         try:
             return whole(messages.translated(request, asked, answer), self._max_answer_bytes)
         except DragomanError as error:
-            error.request_id = answer.request_id  # as the log has it
+            error.request_id = answer.request_id  # the id in the log
             raise
 
     async def _detect(self, request: Any, call: CallContext) -> google.DetectLanguageResponse:
@@ -91,13 +91,13 @@ class GoogleTranslation:
         return asked
 
     def _asked(self, method: str, read: Callable[[Any], _Asked], request: Any, call: CallContext) -> _Asked:
-        """Make a request of this server of one of Google's.
+        """Convert a request of Google's API to one of this server.
 
         Args:
             read: makes the request, or raises an InvalidRequestError.
 
         Raises:
-            DragomanError: `read` failed; the call is over, and written down.
+            DragomanError: `read` failed; the call is finished and logged.
         """
         try:
             return read(request)
@@ -106,7 +106,7 @@ class GoogleTranslation:
 
 
 def _not_here(reason: str) -> Any:
-    """Make a method that is not implemented; it reads no message."""
+    """Make a method that answers UNIMPLEMENTED; it reads no message."""
 
     async def refuse(_: Any, context: Any) -> None:
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"not on this server: {reason}")

@@ -1,4 +1,4 @@
-"""The libraries of CUDA: loaded before the first session on a GPU, and which of them is missing."""
+"""The CUDA libraries: loaded before the first session on a GPU; a missing one is named."""
 
 import contextlib
 import ctypes
@@ -12,7 +12,7 @@ import onnxruntime
 PROVIDER: Final = "CUDAExecutionProvider"
 _PROVIDER_LIBRARY: Final = Path(onnxruntime.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"
 _DRIVER: Final = "libcuda.so.1"
-# Loaded by onnxruntime only when an operator needs it.
+# onnxruntime loads it only when an operator needs it.
 _CUDNN: Final = "libcudnn.so.9"
 _ERRORS: Final = 3
 _INSTALL: Final = "install the extra gpu in place of cpu"
@@ -20,15 +20,15 @@ _INSTALL: Final = "install the extra gpu in place of cpu"
 
 @cache
 def preload() -> None:
-    """Load the libraries that the extra `gpu` brings as packages of Python; those of the system are found without."""
-    # Beside the log of a session it has one of its own, which warns at each start of what a graph does on purpose.
+    """Load the libraries that the extra `gpu` installs as Python packages; system libraries are found without this."""
+    # This is the default logger, beside that of a session; at each start it warns of intended properties of a graph.
     onnxruntime.set_default_logger_severity(_ERRORS)
-    with contextlib.redirect_stdout(io.StringIO()):  # what it does not find it prints; `missing` says it in a line
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints missing libraries; `missing` reports them in one line
         onnxruntime.preload_dlls()
 
 
 def missing() -> str | None:
-    """Say in one line why no session can run on a GPU; None where nothing is known to be missing."""
+    """Say in one line why no session can run on a GPU; None if no cause is known."""
     if PROVIDER not in onnxruntime.get_available_providers():
         return f"this onnxruntime has no {PROVIDER}: {_INSTALL}"
     preload()
@@ -43,12 +43,12 @@ def missing() -> str | None:
 
 
 def _absent(library: str) -> str | None:
-    """Name the library that cannot be loaded: the given one, or one that it needs; None where all are there."""
+    """Name the library that cannot be loaded: the given one, or one that it depends on; None if all are found."""
     try:
         ctypes.CDLL(library)
     except OSError as error:
-        # "libcublasLt.so.13: cannot open shared object file: No such file or directory". What else can be wrong with
-        # the provider's own library is that onnxruntime, which it calls back, has not loaded it.
+        # "libcublasLt.so.13: cannot open shared object file: No such file or directory". Any other error of the
+        # provider's library means only that onnxruntime, which it calls back, has not loaded it.
         name, _, why = str(error).partition(": ")
         return name if "cannot open shared object file" in why else None
     return None

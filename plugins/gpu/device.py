@@ -1,7 +1,7 @@
-"""The decode batch in a device's memory: of a step, only the next ids come to the host.
+"""The decode batch in a device's memory: after a step, only the next ids are copied to the host.
 
-What `runtime.slots` and `runtime.host` are for host memory, for a GPU; and on any device, so that all of it runs on a
-CPU too, where it is slower, for the host has to do without its own loads and stores.
+The counterpart of `runtime.slots` and `runtime.host` for a GPU. It works on any device, also on a CPU, where it is
+slower, since the host cannot use its own loads and stores.
 """
 
 import itertools
@@ -53,7 +53,7 @@ from service.runtime.output import SlotOutputs
 from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES, RowState
 
 _NO_CAPTURE: Final = -1
-# Of a GPU: the default model's run of 512 tokens takes 1 ms, nearly all of it to start some 150 kernels.
+# On a GPU, the default model's run of 512 tokens takes 1 ms, nearly all of it to launch about 150 kernels.
 _GPU_RUN_SIZE: Final = RunSize(tokens=8192, cost=8192, ahead=128, ahead_of_several=32)
 
 
@@ -64,7 +64,7 @@ class DeviceEncoder:
         """Load the encoder graph.
 
         Raises:
-            BundleError: it cannot be loaded.
+            BundleError: the graph cannot be loaded.
         """
         self.run_size = RUN_SIZE if device == "cpu" else _GPU_RUN_SIZE
         self._session = open_graph(bundle, ENCODER, device)
@@ -74,7 +74,7 @@ class DeviceEncoder:
         self._dtype = KEY_VALUE_TYPES[bundle.manifest.precision]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[DeviceMemory]:
-        """Run the encoder over a micro-batch of ids, none empty; gives the memory of each source."""
+        """Run the encoder over a micro-batch of sources, none empty; returns the memory of each source."""
         with DEVICE_LOCK:
             binding = self._session.io_binding()
             for name, array in encoder_feeds(sources, self._pad_id).items():
@@ -86,7 +86,7 @@ class DeviceEncoder:
         return [DeviceMemory(buffer, row, len(ids), self._copies) for row, ids in enumerate(sources)]
 
     def close(self) -> None:
-        """End the sessions; there is no run after it."""
+        """Close the sessions; no run is possible afterwards."""
         with DEVICE_LOCK:
             del self._session
             self._copies.close()
@@ -99,8 +99,8 @@ class DeviceDecoder:
         """Load the graphs.
 
         Raises:
-            BundleError: one cannot be loaded; on a GPU also where it would have to copy to the host and back, or the
-                bundle is of an export before there were runs that place several memories.
+            BundleError: a graph cannot be loaded; on a GPU also if it would copy to the host and back; or the bundle is
+                of an older export whose graph places only one memory per run.
         """
         self.session = open_graph(bundle, DECODER, device)
         self.place = open_graph(bundle, PLACE, device)
@@ -109,15 +109,15 @@ class DeviceDecoder:
         self.search = open_graph(bundle, SEARCH, device)
         self.copies = Copies(bundle, device)
         self.device = device
-        self.cuda_graph_ids = itertools.count(1)  # onnxruntime keeps 0 for itself
+        self.cuda_graph_ids = itertools.count(1)  # onnxruntime reserves 0
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple["DeviceSlots", "DeviceStep"]:
-        """Reserve the buffers of that number of slots, and bind the graph to them."""
+        """Reserve the buffers for `slots` slots, and bind the graph to them."""
         table = DeviceSlots(manifest, slots, self)
         return table, DeviceStep(self, table)
 
     def close(self) -> None:
-        """End the sessions; all steps have been closed."""
+        """Close the sessions, after all steps have been closed."""
         with DEVICE_LOCK:
             del self.session, self.place, self.search
             self.copies.close()
@@ -126,17 +126,16 @@ class DeviceDecoder:
 class DeviceSlots:
     """Buffers of fixed capacity in a device's memory, whose rows belong to slots.
 
-    Which row is whose, the host decides, so that a slot that moves costs nothing: its row comes along. What lies beyond
-    a row's lengths counts for nothing, as in `runtime.slots`; rows without a segment are decoded all the same where
-    they lie between others, and nobody looks.
+    The host assigns rows to slots. So moving a slot costs nothing: only the assignment changes. Values beyond a row's
+    lengths are ignored, as in `runtime.slots`; so are the results of rows without a segment that lie between others.
 
         caches, memory: by the decoder's name, each [slots, heads, capacity, head_dim]
-        states: by the decoder's name, [slots, 1, d_model], twice, and zeros for a row that begins
+        states: by the decoder's name, [slots, 1, d_model], twice; zeros for a row that begins
         ids: int64 [slots], twice: a step reads one, writes the other, and the commit swaps them
         lengths, memory_lengths: int32 [slots]
         logits: [slots, vocabulary_size]
         attention_scores: [slots, heads, 1, source capacity]
-        rows: ids and lengths that the device should have of each row; the ids and memory lengths it has, unless stale
+        rows: the ids and lengths intended for the device; the device has the same ids and memory lengths, unless stale
         rows_of: int64 [slots], the row of each slot
     """
 
@@ -144,8 +143,8 @@ class DeviceSlots:
         """Reserve the buffers.
 
         Args:
-            slots: how many.
-            decoder: on whose device.
+            slots: the number of slots.
+            decoder: the decoder, whose device holds the buffers.
         """
         self._decoder = decoder
         self.outputs: SlotOutputs | None = None  # in a device's memory all slots choose from the whole vocabulary
@@ -175,27 +174,27 @@ class DeviceSlots:
             self._ids = [reserve(of=np.int64), reserve(of=np.int64)]
             self._device_lengths = reserve(of=np.int32)
             self._device_memory_lengths = reserve(of=np.int32)
-        self._arrived: dict[int, DeviceMemory] = {}  # yet to be laid out, by row
-        self.turn = 0  # which of the ids and states the next step reads
+        self._arrived: dict[int, DeviceMemory] = {}  # memories not yet placed, by row
+        self.turn = 0  # index of the ids and states that the next step reads
         self.divided = False  # a run of the current step has failed
         self._stale = True
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes reserved for keys and values, own ones and the sources', and for states."""
+        """Bytes reserved for target and source keys and values, and for states."""
         states = (buffer for half in self.states for buffer in half.values())
         return sum(buffer.nbytes for buffer in (*self.caches.values(), *self.memory.values(), *states))
 
     def row_of(self, slot: int) -> int:
-        """Find the row that belongs to a slot."""
+        """Find the row of a slot."""
         return int(self.rows_of[slot])
 
     def first_rows(self, slots: int) -> int:
-        """Count the rows up to the last one of the first slots."""
+        """Count the rows up to the last row of the first slots."""
         return int(self.rows_of[:slots].max()) + 1
 
     def fill(self, slot: int, memory: DeviceMemory) -> None:
-        """Begin a segment: its encoder memory will be in a row of the slot, those behind it being free."""
+        """Begin a segment: its encoder memory will be placed in a row of the slot; later slots are free."""
         row, tokens = self._free_row(slot), memory.tensor.shape[1]
         if tokens > self.source_capacity:
             raise ValueError(f"a memory of {tokens} tokens in a slot of {self.source_capacity}")
@@ -207,7 +206,7 @@ class DeviceSlots:
         self._stale = True
 
     def place(self) -> None:
-        """Lay the memories that have arrived out in their rows, those of a micro-batch at once."""
+        """Copy newly assigned memories into their rows, those of a micro-batch in one run."""
         if not self._arrived:
             return
         batches = defaultdict[Buffer, list[int]](list)
@@ -229,7 +228,7 @@ class DeviceSlots:
         self._arrived.clear()
 
     def force(self, slot: int, token: int) -> None:
-        """Let a slot go on from another token than the last one that is valid."""
+        """Make a slot continue from a token other than its last valid one."""
         self.rows.ids[self.rows_of[slot]] = token
         self._stale = True
 
@@ -237,31 +236,31 @@ class DeviceSlots:
         """Make a step of the first slots valid."""
         self.rows.commit(self.rows_of[:slots])
         self.turn = 1 - self.turn
-        self._stale |= self.divided  # rows without a segment were left out
+        self._stale |= self.divided  # the runs of single rows left out rows without a segment
         self.divided = False
 
     def move(self, source: int, target: int) -> None:
-        """Give a slot the row of another, and that the row of the slot, whose segment has left."""
+        """Exchange the rows of two slots; the segment of the target slot has left."""
         self.rows_of[[source, target]] = self.rows_of[[target, source]]
 
     def fork(self, source: int, target: int) -> None:
-        """Begin a slot, those behind it being free, as a copy of another."""
+        """Start a slot as a copy of another; later slots are free."""
         row = self._free_row(target)
         with DEVICE_LOCK:
             self.place()
         self._copy_row((*self._own_buffers, *self.memory.values()), self.row_of(source), row)
 
     def copy(self, source: int, target: int, first: int) -> None:
-        """Let a slot go on as another of the same memory; `first` does not matter: whole rows are copied at once."""
+        """Make a slot a copy of another with the same memory; whole rows are copied, whatever `first` is."""
         self._copy_row(self._own_buffers, self.row_of(source), self.row_of(target))
 
     @property
     def _own_buffers(self) -> list[Buffer]:
-        """What is valid of the target's own tokens."""
+        """The buffers of the target's own tokens that the next step reads."""
         return [*self.caches.values(), *self.states[self.turn].values()]
 
     def _free_row(self, slot: int) -> int:
-        """Give a slot the first of the rows of the free ones, so that a step has few rows."""
+        """Give a slot the lowest row of all free slots, so that a step has few rows."""
         self.move(slot, slot + int(self.rows_of[slot:].argmin()))
         return self.row_of(slot)
 
@@ -273,11 +272,11 @@ class DeviceSlots:
         self._stale = True
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
-        """Give what the slot's next id was chosen from, [vocabulary_size]."""
+        """Give the logits from which the slot's next id was chosen, [vocabulary_size]."""
         return self._download(self.logits, slot)
 
     def attention_of(self, slot: int) -> NDArray[np.float32]:
-        """Give how much the last run looked at each token of the slot's source, [source tokens]."""
+        """Give the last run's attention to each token of the slot's source, [source tokens]."""
         tokens = self.rows.memory_lengths[self.row_of(slot)]
         return attention(self._download(self.attention_scores, slot)[:, 0, :tokens], self._alignment_heads)
 
@@ -290,9 +289,9 @@ class DeviceSlots:
         return values
 
     def upload(self) -> None:
-        """Tell the device what the host has decided since the last step; ids that a step chose are there."""
+        """Copy the host's changes since the last step to the device; ids chosen by a step are already there."""
         self.place()
-        # A row whose segment has left at its last position has no room for the token that nobody looks at.
+        # A row whose segment left at its last position has no room for the ignored next token.
         self._device_lengths.value.update_inplace(np.minimum(self.rows.lengths, self.target_capacity - 1))
         if self._stale:
             self._ids[self.turn].value.update_inplace(self.rows.ids)
@@ -300,18 +299,18 @@ class DeviceSlots:
             self._stale = False
 
     def download(self, slots: slice) -> NDArray[np.int64]:
-        """Read the next ids of some slots, which have run."""
+        """Read the next ids of some slots after a run."""
         rows = self.rows_of[slots]
         self.rows.next_ids[rows] = self._ids[1 - self.turn].value.numpy()[rows]
         return self.rows.next_ids[rows]
 
     def rewind(self) -> None:
-        """Forget the steps that no segment was in."""
+        """Undo the steps that ran without segments."""
         self.turn = 0
         self._stale = True
 
     def tensors(self, row: int, count: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """List the inputs and outputs of the decoder for some rows and the current turn; caches are both."""
+        """Give the inputs and outputs of the decoder for some rows and the current turn; caches are both."""
         inputs = {
             IDS: self._ids[self.turn].rows(row, count),
             LENGTHS: self._device_lengths.rows(row, count),
@@ -335,8 +334,8 @@ class DeviceSlots:
 class DeviceStep:
     """The decoder graph bound to the buffers of one slot table.
 
-    The rows of a step are rounded up to 1, 2, 4, ..., so that there are few bindings: for each, a GPU records what it
-    does once, and repeats it (a CUDA graph).
+    The rows of a step are rounded up to 1, 2, 4, ..., so that there are few bindings: for each, a GPU records its work
+    once, and repeats the recording (a CUDA graph).
     """
 
     def __init__(self, decoder: DeviceDecoder, slots: DeviceSlots) -> None:
@@ -347,7 +346,7 @@ class DeviceStep:
         self._most = slots.logits.shape[0]
 
     def prepare(self) -> None:
-        """Run once for each number of rows and both turns: what a GPU records belongs to the thread that runs it."""
+        """Run once for each number of rows and both turns: a GPU's recording belongs to the thread that runs it."""
         with DEVICE_LOCK:
             for turn in range(2):
                 self._slots.turn = turn
@@ -357,14 +356,15 @@ class DeviceStep:
             self._slots.rewind()
 
     def close(self) -> None:
-        """Give back what was recorded."""
+        """Free the recordings."""
         with DEVICE_LOCK:
             self._bindings.clear()
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.
 
-        Once a run of a step has failed, slots run one by one until the commit: rows of others may lie between.
+        After a failed run, the slots of the step run one by one until the commit: rows of other slots may lie between
+        them.
 
         Returns:
             The next ids, [rows].
@@ -382,7 +382,7 @@ class DeviceStep:
             return self._slots.download(slots)
 
     def best(self, start: int, count: int, asked: NDArray[np.int64]) -> Candidates:
-        """Find the best tokens of slots, by the logits of the last run."""
+        """Find the best tokens of slots from the logits of the last run."""
         rows = self._slots.rows_of[start : start + len(asked)]
         logits = self._slots.logits.rows(0, int(rows.max()) + 1)
         asked_of_rows = np.zeros((logits.shape[0], asked.shape[1]), np.int64)
@@ -404,7 +404,7 @@ class DeviceStep:
         try:
             self._decoder.session.run_with_iobinding(*self._bindings[key])
         except Exception:
-            # onnxruntime keeps what it had recorded until then, and would repeat that under the same id.
+            # onnxruntime keeps an incomplete recording, and would repeat it under the same id.
             del self._bindings[key]
             raise
 
@@ -420,7 +420,7 @@ class DeviceStep:
 
 
 def _options(cuda_graph_id: int) -> onnxruntime.RunOptions:
-    """Name the CUDA graph of a binding for a GPU; other devices take no notice."""
+    """Set the CUDA graph id of a binding for a GPU; other devices ignore it."""
     options = onnxruntime.RunOptions()
     options.add_run_config_entry("gpu_graph_id", str(cuda_graph_id))
     return options

@@ -1,4 +1,4 @@
-"""Tensors and encoder memories in a device's memory, and copies of them."""
+"""Tensors and encoder memories in a device's memory, and copies between them."""
 
 import math
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ class Buffer:
 
     @classmethod
     def zeros(cls, shape: Sequence[int], dtype: DTypeLike, device: str) -> "Buffer":
-        """Reserve memory and fill it with zeros: what was there before may be NaN, which survives a weight of zero."""
+        """Reserve memory and fill it with zeros: old content may be NaN, which stays NaN even with a weight of zero."""
         buffer = cls.empty(shape, dtype, device)
         buffer.value.update_inplace(np.zeros(shape, dtype))
         return buffer
 
     @classmethod
     def empty(cls, shape: Sequence[int], dtype: DTypeLike, device: str) -> "Buffer":
-        """Reserve memory, whose content is anything."""
+        """Reserve memory with undefined content."""
         return cls(onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, dtype, device, 0), dtype, device)
 
     @property
@@ -39,7 +39,7 @@ class Buffer:
         return int(math.prod(self.shape) * self.dtype.itemsize)
 
     def rows(self, start: int, count: int) -> Tensor:
-        """Describe where `count` rows from `start` lie."""
+        """Describe the memory of `count` rows from `start`."""
         address = self.value.data_ptr() + start * (self.nbytes // self.shape[0])
         return Tensor(self.device, self.dtype, (count, *self.shape[1:]), address)
 
@@ -48,13 +48,13 @@ class DeviceMemory:
     """The encoder memory of one source: the first tokens of a row.
 
     Attributes:
-        buffer: of a micro-batch, [batch, source, decoder_layers * 2 * heads * head_dim].
-        row: of it.
-        tensor: its own tokens, [1, tokens, decoder_layers * 2 * heads * head_dim].
+        buffer: the output for a micro-batch, [batch, source, decoder_layers * 2 * heads * head_dim].
+        row: the row of the source in the buffer.
+        tensor: the source's own tokens, [1, tokens, decoder_layers * 2 * heads * head_dim].
     """
 
     def __init__(self, buffer: Buffer, row: int, tokens: int, copies: "Copies") -> None:
-        self.buffer = buffer  # as long as somebody holds this, its numbers stay
+        self.buffer = buffer  # this reference keeps the memory of the buffer alive
         self.row = row
         self._copies = copies
         whole = buffer.rows(row, 1)
@@ -62,18 +62,18 @@ class DeviceMemory:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its numbers."""
+        """Bytes of the source's own tokens."""
         return self.tensor.nbytes
 
     def copy(self) -> "DeviceMemory":
-        """Copy it into a buffer of its own, on the device."""
+        """Copy the memory into a buffer of its own, on the device."""
         with DEVICE_LOCK:
             buffer = Buffer.empty(self.tensor.shape, self.tensor.dtype, self.tensor.device)
             self._copies.copy(self.tensor, buffer.rows(0, 1))
         return DeviceMemory(buffer, 0, self.tensor.shape[1], self._copies)
 
     def __array__(self, dtype: DTypeLike | None = None) -> NDArray[np.generic]:
-        """Copy its numbers into host memory, [source tokens, decoder_layers * 2 * heads * head_dim]."""
+        """Copy the memory to the host, [source tokens, decoder_layers * 2 * heads * head_dim]."""
         numbers: NDArray[np.generic] = np.empty(self.tensor.shape[1:], self.tensor.dtype)
         with DEVICE_LOCK:
             self._copies.copy(self.tensor, Tensor.of(numbers))
@@ -81,22 +81,22 @@ class DeviceMemory:
 
 
 class Copies:
-    """Copies within a device's memory, and from there to the host."""
+    """Copies within a device's memory, and from the device to the host."""
 
     def __init__(self, bundle: Bundle, device: str) -> None:
         """Load the graph.
 
         Raises:
-            BundleError: it cannot be loaded.
+            BundleError: the graph cannot be loaded.
         """
         self._session = open_graph(bundle, COPY, device)
 
     def copy(self, source: Tensor, target: Tensor) -> None:
-        """Copy all bytes of a tensor over another of as many."""
+        """Copy all bytes of a tensor over another tensor of the same size."""
         binding = bind(self._session, {BYTES: source.as_bytes()}, {COPIED: target.as_bytes()})
         self._session.run_with_iobinding(binding)
 
     def close(self) -> None:
-        """End the session."""
+        """Close the session."""
         with DEVICE_LOCK:
             del self._session

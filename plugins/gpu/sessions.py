@@ -1,4 +1,4 @@
-"""How onnxruntime opens a graph on a GPU."""
+"""Sessions of onnxruntime on a GPU."""
 
 import threading
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ from plugins.gpu import cuda
 from service.runtime import sessions
 from service.runtime.weights import Weights
 
-# One thread at a time has to do with a GPU: while onnxruntime records a CUDA graph, no other thread of the process may
-# reserve, copy or free memory there (cudaStreamCaptureModeGlobal), and a GPU gains nothing by two at a time.
+# Only one thread at a time may use a GPU: while onnxruntime records a CUDA graph, no other thread of the process may
+# reserve, copy or free GPU memory (cudaStreamCaptureModeGlobal), and two threads at a time would not be faster.
 DEVICE_LOCK: Final = threading.RLock()
 
-# By default an arena doubles each time that it has to grow.
+# By default, an arena doubles its size whenever it has to grow.
 _OPTIONS: Final = {"arena_extend_strategy": "kSameAsRequested"}
-# Kernels of attention (`AttentionBackend` of onnxruntime): without a causal mask, FLASH attends the padding of a batch,
-# and cuDNN leaves the rows of the padding unwritten; MATH does neither, on every GPU. A decoder's rows have no padding.
+# Attention kernels (`AttentionBackend` of onnxruntime): without a causal mask, FLASH attends to the padding of a batch,
+# and cuDNN leaves padding rows unwritten; MATH has neither problem, on every GPU. Decoder rows have no padding.
 _FLASH: Final = "1"
 _MATH: Final = "16"
 _OPTIONS_OF: Final[Mapping[str, Mapping[str, str]]] = {
     ENCODER: {"sdpa_kernel": _MATH},
-    # Each run whose options have a new `gpu_graph_id` is recorded, and repeated from then on. onnxruntime refuses a
-    # graph of which a part would have to run, or to be copied, elsewhere.
+    # Each run with a new `gpu_graph_id` is recorded, and repeated from then on. onnxruntime refuses a graph if a part
+    # of it would run on, or be copied to, another device.
     DECODER: {"sdpa_kernel": _FLASH, "enable_cuda_graph": "1"},
 }
 
@@ -35,13 +35,13 @@ def open_graph(bundle: Bundle, name: str, device: str, *, placed: Path | None = 
     """Open a graph of a bundle.
 
     Args:
-        bundle: whose hashes were checked.
-        name: of the file, such as `ENCODER` or `DECODER` of `dragoman.bundle`.
+        bundle: a bundle with checked hashes.
+        name: the name of the file, such as `ENCODER` or `DECODER` of `dragoman.bundle`.
         device: cpu or cuda.
         placed: as for `service.runtime.sessions.open_session`.
 
     Raises:
-        BundleError: the graph cannot be loaded, or the device is not there.
+        BundleError: the graph cannot be loaded, or the device is missing.
     """
     with bundle.mapped(WEIGHTS) as content:
         weights = Weights.of(content, bundle.manifest.files.get(WEIGHTS, ""), bundle.path)
@@ -61,11 +61,11 @@ def open_session(
 
     Args:
         device: cpu or cuda.
-        options: of the CUDA provider.
+        options: options of the CUDA provider.
         content, file, weights, placed: as for `service.runtime.sessions.open_session`.
 
     Raises:
-        BundleError: as there, or the device is not there.
+        BundleError: the graph cannot be loaded, or the device is missing.
     """
     if device == "cpu":
         return sessions.open_session(content, file, weights=weights, placed=placed)
@@ -75,7 +75,7 @@ def open_session(
         session = sessions.open_session(
             content, file, weights=weights, placed=placed, provider=(cuda.PROVIDER, {**_OPTIONS, **(options or {})})
         )
-    # onnxruntime falls back to the CPU in silence.
+    # onnxruntime falls back to the CPU without an error.
     if session.get_providers()[0] != cuda.PROVIDER:
         raise BundleError(f"device {device}: {cuda.PROVIDER} failed to start")
     return session

@@ -1,1 +1,1 @@
-"""HTTP: the port, connections that hold nobody up, and each protocol as a file that converts."""
+"""HTTP: the port, connections with limits, and one file of conversions for each protocol."""

@@ -1,4 +1,4 @@
-"""The ASGI application: the routes of all protocols, CORS for web pages of other sites, errors without a call."""
+"""The ASGI application: routes of all protocols, CORS for pages of other sites, and errors outside of calls."""
 
 from collections.abc import Sequence
 
@@ -15,18 +15,18 @@ from plugins.http import errors
 from plugins.http.body import ClientLeftError
 from plugins.http.request_ids import HEADER, RequestIds
 
-_CLIENT_LEFT = 499  # nginx's, which google.rpc.Code has for CANCELLED; nobody reads it
+_CLIENT_LEFT = 499  # from nginx, and google.rpc.Code's status for CANCELLED; no client reads it
 
 
 def make(routes: Sequence[BaseRoute], origins: Sequence[str], guards: Sequence[Middleware] = ()) -> ASGIApp:
     """Make the application.
 
-    Web pages of other origins may call only where they are named. No answer depends on cookies, so "*" tells a page
-    nothing that its own server could not ask; but a browser also reaches servers on its own machine and network.
+    Web pages of other origins may call only if they are named. Answers do not depend on cookies, so with "*" a page
+    learns nothing that its own server could not request; but a browser reaches its own machine and network, too.
 
     Args:
-        origins: of web pages that may call; "*": all.
-        guards: what refuses requests before they reach a route.
+        origins: the origins of web pages that may call; "*": all.
+        guards: middleware that refuses requests before they reach a route.
     """
     cors = Middleware(
         CORSMiddleware,
@@ -41,7 +41,7 @@ def make(routes: Sequence[BaseRoute], origins: Sequence[str], guards: Sequence[M
         middleware=[*guards, cors] if origins else guards,
         exception_handlers={HTTPException: _no_route, ClientLeftError: _left, Exception: _failed},
     )
-    app.router.redirect_slashes = False  # that would repeat the host that the client names
+    app.router.redirect_slashes = False  # a redirect would repeat the host name sent by the client
     return RequestIds(app)
 
 

@@ -1,4 +1,4 @@
-"""The body of a call, as it comes."""
+"""The body of a call, read as it arrives."""
 
 import asyncio
 from typing import Final
@@ -8,19 +8,19 @@ from starlette.requests import Request
 from dragoman.errors import DeadlineExceededError, InvalidRequestError
 from plugins.http.json_messages import named
 
-# 8 MiB over a line of 1 Mbit/s, as a message of gRPC.
+# 8 MiB over a line of 1 Mbit/s, as for a message of gRPC.
 ARRIVAL_TIMEOUT_S: Final = 60.0
 
 
 class ClientLeftError(Exception):
-    """The client has gone: there is nobody to answer."""
+    """The client has closed the connection: an answer cannot be sent."""
 
 
 class Body:
     """The body of one call; needs a running event loop.
 
     Args:
-        max_bytes: that it may have.
+        max_bytes: the largest size of the body.
     """
 
     def __init__(self, request: Request, max_bytes: int) -> None:
@@ -33,17 +33,17 @@ class Body:
         self._complete = False
 
     async def whole(self) -> bytes:
-        """Wait for all of it.
+        """Wait for the whole body.
 
         Raises:
-            InvalidRequestError: it is too large, or encoded.
-            DeadlineExceededError: it does not come.
-            ClientLeftError: the client has gone.
+            InvalidRequestError: the body is too large, or compressed.
+            DeadlineExceededError: the body does not arrive in time.
+            ClientLeftError: the client has closed the connection.
         """
         return await self.beginning(self._max_bytes + 1)
 
     async def beginning(self, size: int) -> bytes:
-        """Wait for its first bytes, or for all where it has fewer; the errors are those of :meth:`whole`."""
+        """Wait for the first `size` bytes, or for all of a shorter body; the errors are those of :meth:`whole`."""
         self._check_headers()
         try:
             async with asyncio.timeout_at(self._until_s):

@@ -1,7 +1,7 @@
-"""Requests that browsers send for pages of others, to a server that asks for no keys.
+"""A guard against requests that browsers send for pages of other sites, for a server without API keys.
 
-A page cannot read the answers of another origin, but its forms reach whatever its browser reaches. And where a name of
-its own comes to stand for an address of this machine (DNS rebinding), the browser takes this server for that page's.
+A page cannot read answers of another origin, but its forms can send requests to any address that its browser reaches.
+And if the page's own host name gets an address of this machine (DNS rebinding), this server counts as the page's own.
 """
 
 import ipaddress
@@ -21,12 +21,12 @@ _HOST: Final = re.compile(r"(?:\[([^\]]*)\]|([^:]*))(?::\d*)?")
 
 
 class BrowserGuard:
-    """An application of ASGI that refuses what only pages of others send.
+    """An ASGI application that refuses requests that only pages of other sites send.
 
     Args:
-        origins: of pages that may call; "*": all.
-        proxies: which pass on names that are not this machine's.
-        only_loopback: whether no other machine can connect.
+        origins: the origins of pages that may call; "*": all.
+        proxies: trusted proxies; they may forward host names that are not this machine's.
+        only_loopback: whether only this machine can connect.
     """
 
     def __init__(self, app: ASGIApp, origins: Sequence[str], proxies: TrustedProxies, *, only_loopback: bool) -> None:
@@ -36,8 +36,8 @@ class BrowserGuard:
         self._only_loopback = only_loopback
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request of HTTP."""
-        problem = None if scope["path"] == HEALTH else self._problem(Request(scope))  # any balancer may ask for that
+        """Handle one HTTP request."""
+        problem = None if scope["path"] == HEALTH else self._problem(Request(scope))  # open to any balancer
         answer = self._app if problem is None else errors.plain_answer(403, problem)
         await answer(scope, receive, send)
 
@@ -63,9 +63,9 @@ class BrowserGuard:
         return match is None or not is_loopback(match[1] or match[2])
 
 
-@lru_cache(maxsize=64)  # asked at every HTTP request
+@lru_cache(maxsize=64)  # called at every HTTP request
 def is_loopback(host: str) -> bool:
-    """Tell whether a name or a numeric address means this machine on each machine."""
+    """Tell whether a host name or numeric address means the machine itself."""
     name = host.lower().removesuffix(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True

@@ -1,4 +1,4 @@
-"""Calls that come over HTTP, as handlers see them: who calls, until when, and whether the client is still there."""
+"""Calls over HTTP, in the form that handlers use: the caller, the deadline, and whether the client is connected."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,7 +18,7 @@ from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
 from service.wire import Protocol
 
-# A client of HTTP tells no deadline, as a rule, and a proxy before it may have forgotten the call.
+# HTTP clients usually send no deadline, and a proxy in front may have given up the call.
 DEFAULT_TIMEOUT_S: Final = 300.0
 TIMEOUT_HEADER: Final = "connect-timeout-ms"  # https://connectrpc.com/docs/protocol#unary-request
 _TIMEOUT_DIGITS: Final = 10
@@ -30,7 +30,7 @@ class Calls:
     """Begins calls.
 
     Attributes:
-        turn: of one large body at a time to be read as parameters.
+        turn: a lock, so that only one large body at a time is parsed as parameters.
     """
 
     def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, proxies: TrustedProxies) -> None:
@@ -40,7 +40,7 @@ class Calls:
         self.turn = asyncio.Lock()
 
     def knows(self, request: Request) -> bool:
-        """Tell whether the headers of a call say who calls; where nobody needs a key, all do."""
+        """Tell whether the headers of a call identify a caller; without API keys, all calls do."""
         return self._handlers.knows(request.headers.items())
 
     async def read(
@@ -53,19 +53,19 @@ class Calls:
         key: str = "",
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> tuple[_T, CallContext]:
-        """Begin a call: tell who calls, by the headers, and then read what is asked for.
+        """Begin a call: identify the caller from the headers, and then read the request.
 
         Args:
-            method: its name, such as "TranslateText".
-            protocol: by which it came.
-            request: whose headers count.
-            read: reads the body, and makes of it what is asked for.
-            key: that came elsewhere than in the headers; "": none did.
-            timeout_s: where the headers ask for no deadline.
+            method: the name of the method, such as "TranslateText".
+            protocol: the protocol of the call.
+            request: the HTTP request, for its headers.
+            read: reads the body, and returns the request that it holds.
+            key: an API key from outside the headers; "": none.
+            timeout_s: the timeout if the headers have none.
 
         Raises:
-            DragomanError: one of these fails; the call is over, and written down.
-            ClientLeftError: the client has gone.
+            DragomanError: identifying or reading failed; the call is finished and logged.
+            ClientLeftError: the client has closed the connection.
         """
         metadata = [*request.headers.items(), *([("x-api-key", key)] if key else [])]
         request_id = request_id_of(request)
@@ -78,31 +78,31 @@ class Calls:
             self._handlers.refuse(method, context, error)
 
     def body(self, request: Request) -> Body:
-        """Give the body of a call, of which nothing is read yet."""
+        """Give the unread body of a call."""
         return Body(request, self._max_request_bytes)
 
     def origin(self, request: Request) -> str:
-        """Give the scheme and the host that a client calls, such as "https://translate.example.com"."""
-        assert request.client is not None  # it is a socket of the internet
+        """Give the scheme and host that the client used, such as "https://translate.example.com"."""
+        assert request.client is not None  # the connection is an internet socket
         told = request.headers.get("x-forwarded-proto", "")
         return f"{self._proxies.scheme(request.client.host, request.url.scheme, told)}://{request.url.netloc}"
 
     def _peer(self, request: Request) -> str:
-        """Name where a call comes from, as gRPC does."""
-        assert request.client is not None  # it is a socket of the internet
+        """Give the peer of a call in gRPC's form."""
+        assert request.client is not None  # the connection is an internet socket
         host = self._proxies.client(request.client.host, request.headers.getlist("x-forwarded-for"))
         return f"ipv6:[{host}]:{request.client.port}" if ":" in host else f"ipv4:{host}:{request.client.port}"
 
 
 @asynccontextmanager
 async def while_client_stays(receive: Receive) -> AsyncIterator[None]:
-    """Cancel the block once the client leaves: an application of ASGI is told of that only where it asks.
+    """Cancel the block when the client disconnects: an ASGI application learns of this only if it waits for it.
 
     Args:
-        receive: of a request whose body was read.
+        receive: from a request whose body was read.
 
     Raises:
-        ClientLeftError: the client has gone.
+        ClientLeftError: the client has closed the connection.
     """
     calling = asyncio.current_task()
     assert calling is not None

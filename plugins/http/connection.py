@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection: uvicorn's protocol, with limits on what a client owes, sends and leaves unread.
+"""One HTTP/1.1 connection: uvicorn's protocol, with limits on overdue requests, header size and unread answers.
 
-uvicorn itself waits for ever for a request that has begun, keeps headers of any size, and waits for ever for a client
-that does not read its answer (seen in 0.54).
+uvicorn itself waits without limit for the rest of a request, accepts headers of any size, and waits without limit for a
+client that does not read its answer (observed in 0.54).
 """
 
 import asyncio
@@ -17,20 +17,20 @@ from uvicorn.server import ServerState
 from plugins.http.errors import refusal
 from plugins.http.joined_writes import JoinedWrites
 
-# Ten round trips of a slow line: for the headers of a request, and for what is left of one that was answered early.
+# Ten round trips of a slow line: for the headers of a request, and for the rest of a request that was answered early.
 HEAD_TIMEOUT_S: Final = 10.0
-# 8 MiB over a line of 1 Mbit/s, as for messages: so long an answer may stay partly unread.
+# 8 MiB over a line of 1 Mbit/s, as for messages: the longest time that a part of an answer may stay unread.
 UNREAD_TIMEOUT_S: Final = 60.0
-# As the metadata of gRPC.
+# As for the metadata of gRPC.
 MAX_HEAD_BYTES: Final = 16_384
 
 
 class Connection(HttpToolsProtocol):
-    """One connection, of one request after the other.
+    """One connection, with one request after another.
 
     Args:
-        max_age_s: after which the client is to connect again; 0: never.
-        is_last: whether the next request is the last.
+        max_age_s: the age after which the client should open a new connection; 0: no limit.
+        is_last: tells whether the next request is the last.
     """
 
     def __init__(
@@ -47,30 +47,30 @@ class Connection(HttpToolsProtocol):
         self._max_age_s = max_age_s
         self._on_lost = on_lost
         self._is_last = is_last
-        self._owes_since_s: float | None = self._began_s  # headers, or the rest of a request that was answered early
+        self._owes_since_s: float | None = self._began_s  # missing: headers, or the rest of a request answered early
         self._unread_since_s: float | None = None
         self._in_head = False
         self._head_bytes = 0
-        self._complete = True  # the request that came last, body included
-        self._plain_bytes = 0  # still to come of a body that the parser does not read
+        self._complete = True  # whether the latest request has arrived completely, with its body
+        self._plain_bytes = 0  # remaining bytes of a body that the parser does not read
         self._deaf = False
 
     @property
     def has_begun(self) -> bool:
-        """Whether it is open, or was: then :meth:`connection_lost` is called at its end."""
+        """Whether the connection was opened: then :meth:`connection_lost` is called at its end."""
         return self.transport is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Begin it."""
+        """Open the connection."""
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport)))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Release the connection."""
         super().connection_lost(exc)
         self._on_lost()
 
     def look(self, now_s: float) -> None:
-        """End it where the client has owed something for too long, or left something unread."""
+        """Abort the connection if the client has let a request or an unread answer wait for too long."""
         if not self.transport.is_closing() and not self.transport.get_write_buffer_size():
             self._unread_since_s = None
         elif self._unread_since_s is None:
@@ -80,12 +80,12 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def leave(self) -> None:
-        """Say with the answer that is being made that it is the last."""
+        """Mark the answer in progress as the last of this connection."""
         if self.cycle is not None:
             self.cycle.keep_alive = False
 
     def data_received(self, data: bytes) -> None:
-        """Parse what comes; nothing more once a request was refused, or came before its turn."""
+        """Parse incoming data; ignore it after a refused request, or one that came too early."""
         if self._deaf:
             return
         self._unset_keepalive_if_required()
@@ -106,7 +106,8 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin a request.
 
-        One that comes before the answer to the last is not read: the connection ends with that answer, as HTTP allows.
+        A request that arrives before the last answer is not read: the connection ends after that answer, as HTTP
+        allows.
         """
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.keep_alive = False
@@ -117,7 +118,7 @@ class Connection(HttpToolsProtocol):
         self._owes_since_s = time.monotonic()
 
     def on_headers_complete(self) -> None:
-        """Begin the call, unless its headers are refused."""
+        """Begin the call, unless the headers are refused."""
         self._in_head = False
         self._check_head()
         self._owes_since_s = None
@@ -129,7 +130,7 @@ class Connection(HttpToolsProtocol):
             self._stay()
 
     def on_message_complete(self) -> None:
-        """Note that the client owes nothing of this request any more."""
+        """Note that the request has arrived completely."""
         if self._plain_bytes:
             return
         self._complete = True
@@ -137,16 +138,16 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request once the rest of this one has come, which is read and dropped."""
+        """Continue with the next request after the rest of this one, which is read and dropped, has arrived."""
         if not self._complete:
             self._owes_since_s = time.monotonic()
         super().on_response_complete()
 
     def _check_head(self) -> None:
-        """Refuse headers that are too large, do not name one host, as HTTP/1.1 asks, or announce an encoded body.
+        """Refuse headers that are too large, lack a single host as HTTP/1.1 requires, or announce an encoded body.
 
         Raises:
-            HttpParserError: they were refused.
+            HttpParserError: the headers were refused.
         """
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         hosts = sum(name == b"host" for name, _ in self.headers)
@@ -161,9 +162,9 @@ class Connection(HttpToolsProtocol):
             raise httptools.HttpParserError("refused")
 
     def _stay(self) -> None:
-        """Answer a request to upgrade, such as Java's own client sends, as if it were none.
+        """Answer an upgrade request, as sent by Java's own client, like a normal request.
 
-        The parser reads neither its body nor a further request.
+        The parser reads neither the body nor any further request.
         """
         self.cycle.keep_alive = False
         fields = dict(self.headers)
@@ -174,7 +175,7 @@ class Connection(HttpToolsProtocol):
             self._plain_bytes = int(length)
 
     def _take_plain(self, data: bytes) -> None:
-        """Take what comes of a body that the parser does not read."""
+        """Process a part of a body that the parser does not read."""
         if not self._plain_bytes:
             return
         body = data[: self._plain_bytes]
@@ -184,14 +185,14 @@ class Connection(HttpToolsProtocol):
             self.on_message_complete()
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answer in place of the application, once, and end the connection."""
+        """Send an error in place of the application, only once, and end the connection."""
         if self._deaf:
             return
         self._deaf, self._in_head = True, False
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.keep_alive = False
-            if self._complete:  # it is something behind a whole request, whose answer comes first
+            if self._complete:  # the error is after a complete request, which is answered first
                 return
             cycle.disconnected = True
             cycle.message_event.set()

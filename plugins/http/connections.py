@@ -1,4 +1,4 @@
-"""Connections to the HTTP port: accepted, bounded in number, looked after, ended."""
+"""Connections to the HTTP port: accepting, limiting, supervising and ending them."""
 
 import asyncio
 import errno
@@ -23,17 +23,17 @@ from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
 HANDSHAKE_TIMEOUT_S: Final = 10.0
-# A connection without calls costs a file descriptor; proxies keep theirs for a minute or so.
+# An idle connection costs a file descriptor; proxies usually keep connections for about a minute.
 IDLE_TIMEOUT_S: Final = 120.0
 _FLAG: Final = "--http-address"
 _BACKLOG: Final = 1024
 _LOOK_PERIOD_S: Final = 1.0
-_ERROR_PAUSE_S: Final = 0.1  # as where no descriptor is free
+_ERROR_PAUSE_S: Final = 0.1  # after errors such as a lack of descriptors
 _POLL_S: Final = 0.01
-_CLOSED: Final = -1  # the descriptor of a socket that is
-# A client may be about to call over a connection that has none: it is told that the server leaves, not cut off.
+_CLOSED: Final = -1  # the descriptor of a closed socket
+# A client may be about to send a call over an idle connection: it gets an answer that ends the connection.
 _LEAVE_S: Final = 0.5
-_TLS_END_S: Final = 5.0  # to answer that the connection ends
+_TLS_END_S: Final = 5.0  # time for the client to answer TLS's end of connection
 
 _log = structlog.get_logger()
 
@@ -42,12 +42,12 @@ class Connections:
     """All connections to one port; needs a running event loop.
 
     Args:
-        app: what answers, by ASGI.
-        tls: gives the context of a new connection; None: they come in plain text.
-        proxies: which may have as many as there may be.
+        app: the ASGI application.
+        tls: gives the context of a new connection; None: connections use plain text.
+        proxies: trusted proxies; their connections have no limit per host.
 
     Attributes:
-        lost: set once no connection is accepted any more, though nobody ended that.
+        lost: set if connections are no longer accepted, though :meth:`close` was not called.
     """
 
     def __init__(
@@ -83,20 +83,20 @@ class Connections:
 
     @property
     def count(self) -> int:
-        """Connections that are open, or are being begun."""
+        """Connections that are open or being opened."""
         return self._hosts.total()
 
     def open(self, address: Address) -> Address:
-        """Listen; gives the address with the port that was chosen, where it is 0.
+        """Listen on an address; returns it with the chosen port, if its port is 0.
 
         Raises:
-            OSError: that is not possible.
+            OSError: listening failed.
         """
         self._sockets = bound(address, _FLAG, shared=self._settings.processes > 1)
         for listening in self._sockets:
             try:
                 listening.listen(_BACKLOG)
-            except OSError as error:  # two sockets were bound at the same time
+            except OSError as error:  # the other of two sockets that were bound at the same time listens already
                 raise cannot_listen(address, _FLAG, error) from error
             listening.setblocking(False)
             self._listen(listening)
@@ -104,10 +104,10 @@ class Connections:
         return address._replace(port=self._sockets[0].getsockname()[1])
 
     async def close(self, grace_s: float) -> None:
-        """Accept no more connections; end those without a call soon, and those that answer after a while."""
+        """Stop accepting; end idle connections soon, and those with an answer in progress after `grace_s`."""
         for listening in self._sockets:
             asyncio.get_running_loop().remove_reader(listening)
-            self._accept(listening)  # those that wait would be reset
+            self._accept(listening)  # else waiting connections would be reset
             listening.close()
         self._is_leaving = True
         for connection in self._open():
@@ -121,14 +121,14 @@ class Connections:
         await self._ended(grace_s)
         for connection in self._open():
             connection.transport.abort()
-        if self._state.tasks:  # whose clients have left by that, if they had not before
+        if self._state.tasks:  # calls whose clients are gone now
             await asyncio.wait(self._state.tasks, timeout=grace_s)
 
     def _open(self) -> list[Connection]:
         return [connection for connection in self._state.connections if isinstance(connection, Connection)]
 
     async def _ended(self, timeout_s: float) -> None:
-        """Wait until no connection is open."""
+        """Wait until no connection is open, or for `timeout_s`."""
         give_up_s = time.monotonic() + timeout_s
         while self.count and time.monotonic() < give_up_s:
             await asyncio.sleep(_POLL_S)
@@ -138,7 +138,7 @@ class Connections:
             asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Accept waiting connections, but no more than the event loop has time for in a flood of them."""
+        """Accept waiting connections, but in a flood no more than the event loop has time for."""
         loop = asyncio.get_running_loop()
         try:
             for _ in range(_BACKLOG):
@@ -154,7 +154,7 @@ class Connections:
                 loop.call_later(_ERROR_PAUSE_S, self._listen, listening)
 
     def _take(self, accepted: socket.socket, place: Any) -> None:
-        """Begin a connection, or end it at once."""
+        """Open a connection, or close it at once if there are too many."""
         accepted.setblocking(False)
         host = host_of(place[0])
         if not self._has_room(host, place[0]):
@@ -172,7 +172,7 @@ class Connections:
         return False
 
     async def _connect(self, accepted: socket.socket, host: str) -> None:
-        """Begin a connection, over TLS once its handshake is done."""
+        """Open a connection; with TLS, after its handshake."""
         secured = self._tls is not None
 
         connection = Connection(
@@ -203,7 +203,7 @@ class Connections:
             del self._hosts[host]
 
     async def _look_after(self) -> None:
-        """End connections that hold something up, for ever; and keep the date of answers."""
+        """Periodically end connections that exceed a time limit, and update the date of answers."""
         while True:
             self._state.default_headers[:] = [(b"date", formatdate(usegmt=True).encode())]
             now_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""Conversions of messages: large ones are kept off the event loop."""
+"""Conversions of messages: large ones run on another thread, not on the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,15 +11,15 @@ _T = TypeVar("_T")
 
 
 def is_large(size: int) -> bool:
-    """Tell whether the conversion of an input of this size keeps the event loop for too long."""
+    """Tell whether converting an input of this size would block the event loop for too long."""
     return size > _LARGE_BYTES
 
 
 async def converted(size: int, convert: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Call a function: on another thread where its input is large, so that other calls go on meanwhile.
+    """Call a conversion; for a large input on another thread, so that other calls continue meanwhile.
 
     Args:
-        convert: the function; on the other thread it may not touch what belongs to the event loop.
+        convert: the function; on the other thread it must not use objects of the event loop.
     """
     if is_large(size):
         return await asyncio.to_thread(convert, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""Errors over HTTP: the status of each code, and the JSON that AIP-193 gives them."""
+"""Errors over HTTP: the status of each code, and the JSON of AIP-193."""
 
 import http
 import json
@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from dragoman.errors import DragomanError, DrainingError, UnauthenticatedError, to_status
 
-# google.rpc.Code's own table, https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
+# The mapping of google.rpc.Code, https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
 _STATUSES: Final = {
     grpc.StatusCode.INVALID_ARGUMENT: 400,
     grpc.StatusCode.FAILED_PRECONDITION: 400,
@@ -28,7 +28,7 @@ _STATUSES: Final = {
     grpc.StatusCode.UNAVAILABLE: 503,
     grpc.StatusCode.DEADLINE_EXCEEDED: 504,
 }
-# What has no code of gRPC that fits better, by its status.
+# Names for statuses that have no corresponding gRPC code.
 _NAMES: Final = {
     403: "PERMISSION_DENIED",
     404: "NOT_FOUND",
@@ -37,7 +37,7 @@ _NAMES: Final = {
     501: "UNIMPLEMENTED",
     503: "UNAVAILABLE",
 }
-# A printed detail has its type; our pool of details is that of google.rpc.
+# Printing a detail needs its type; this import adds the types of google.rpc to the pool.
 _ = error_details_pb2.ErrorInfo
 
 
@@ -47,7 +47,7 @@ def status_of(error: DragomanError) -> int:
 
 
 def headers_of(error: DragomanError) -> dict[str, str]:
-    """Give the headers that go with an error: when to try again, how to show a key."""
+    """Give the headers for an error: when to retry, how to send a key."""
     headers = {}
     if error.retry_delay_s is not None:
         headers["retry-after"] = str(max(1, math.ceil(error.retry_delay_s)))
@@ -59,7 +59,7 @@ def headers_of(error: DragomanError) -> dict[str, str]:
 
 
 def json_of(error: DragomanError) -> dict[str, Any]:
-    """Write an error as AIP-193 has it over HTTP."""
+    """Write an error as JSON, as AIP-193 defines it."""
     status = to_status(error, error.request_id)
     return {
         "error": {
@@ -72,7 +72,7 @@ def json_of(error: DragomanError) -> dict[str, Any]:
 
 
 def answer(error: DragomanError) -> Response:
-    """Make the answer of a call that failed."""
+    """Make the answer to a failed call."""
     return json_response(json_of(error), status_of(error), headers_of(error))
 
 
@@ -89,7 +89,7 @@ def json_response(content: Any, status: int = 200, headers: dict[str, str] | Non
 
 
 def refusal(status: int, message: str) -> bytes:
-    """Write a whole answer of HTTP/1.1 to what is no request, and say that the connection ends."""
+    """Write a complete HTTP/1.1 answer to an invalid request; it ends the connection."""
     name = _NAMES.get(status, "INVALID_ARGUMENT")
     body = json.dumps({"error": {"code": status, "status": name, "message": message}}).encode()
     head = f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"

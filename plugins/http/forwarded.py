@@ -1,4 +1,4 @@
-"""Clients behind proxies: what X-Forwarded-For and X-Forwarded-Proto say is believed of a trusted proxy only."""
+"""Clients behind proxies: X-Forwarded-For and X-Forwarded-Proto are used only if they come from a trusted proxy."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -7,10 +7,10 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class TrustedProxies:
-    """The networks of proxies that tell the truth.
+    """The networks of trusted proxies.
 
     Args:
-        networks: such as "10.0.0.0/8"; none: no proxy is trusted.
+        networks: networks such as "10.0.0.0/8"; empty: no proxy is trusted.
     """
 
     def __init__(self, networks: Iterable[str]) -> None:
@@ -21,13 +21,13 @@ class TrustedProxies:
         return bool(self._networks) and (address := _address(host)) is not None and self._trusts(address)
 
     def client(self, host: str, forwarded: Iterable[str]) -> str:
-        """Give the address of the client itself.
+        """Give the address of the client.
 
-        Each proxy appends the address that it was called from. So the last one that is not a trusted proxy's is the
-        client, and what stands before it may be the client's own invention.
+        Each proxy appends the address of its peer. So the last address that is not a trusted proxy's is the client's;
+        the client may have invented all addresses before it.
 
         Args:
-            host: the numeric address that the connection comes from.
+            host: the numeric address of the connection's peer.
             forwarded: the values of X-Forwarded-For, in the order of the headers.
         """
         if host not in self:
@@ -43,11 +43,11 @@ class TrustedProxies:
         return client
 
     def scheme(self, host: str, own: str, forwarded: str) -> str:
-        """Give the scheme by which a client calls: "http" or "https".
+        """Give the scheme that the client used: "http" or "https".
 
         Args:
-            host: the numeric address that the connection comes from.
-            forwarded: the value of X-Forwarded-Proto; "": there is none.
+            host: the numeric address of the connection's peer.
+            forwarded: the value of X-Forwarded-Proto; "": not sent.
         """
         told = forwarded.partition(",")[0].strip().lower()
         return told if host in self and told in ("http", "https") else own
@@ -57,7 +57,7 @@ class TrustedProxies:
 
 
 def _address(text: str) -> _Address | None:
-    """Read an address, of which IPv4 is the same within IPv6; None where it is none."""
+    """Parse an address; an IPv4 address inside an IPv6 one becomes IPv4; None for other text."""
     try:
         address = ipaddress.ip_address(text.strip().partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The HTTP server: its port from the opening to the end."""
+"""The HTTP server: its port, from opening to closing."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,16 +23,16 @@ from service.port import PortParts
 from service.security import addresses
 from service.settings import Settings
 
-_STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have ended; a busy machine needs seconds
+_STOP_GRACE_S: Final = 5.0  # for answers in progress after all calls have ended; a busy machine needs seconds
 
 _log = structlog.get_logger()
 
 
 class HttpServer:
-    """The port, if the settings want one; needs a running event loop.
+    """The port, if the settings have one; needs a running event loop.
 
     Attributes:
-        lost: set once nobody listens though the settings want it.
+        lost: set if the port is no longer listening, although the settings have one.
     """
 
     def __init__(self, server: PortParts) -> None:
@@ -60,10 +60,10 @@ class HttpServer:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        """Take calls.
+        """Accept calls during the block.
 
         Raises:
-            OSError: cannot listen on the address of the settings.
+            OSError: listening on the address of the settings failed.
         """
         if not self._address:
             yield
@@ -81,6 +81,6 @@ class HttpServer:
 
 
 def _guard(settings: Settings, proxies: TrustedProxies) -> Middleware:
-    """Make what a server without keys refuses of browsers."""
+    """Make the guard against browser requests for a server without keys."""
     only_loopback = bool(settings.http_address) and is_loopback(Address.parse(settings.http_address).host)
     return Middleware(BrowserGuard, settings.http_origins, proxies, only_loopback=only_loopback)

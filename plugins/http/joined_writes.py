@@ -1,20 +1,20 @@
-"""A transport whose writes of one moment go out together, such as the head of an answer and its body."""
+"""A transport that joins writes of one event loop iteration, such as the head and body of an answer."""
 
 import asyncio
 from typing import Any, Final
 
-# What is written without a pause is as much as this at most, so that the transport says in time that it is full.
+# The largest size of joined writes, so that the transport reports in time that it is full.
 _MOST_BYTES: Final = 65_536
 
 
 class JoinedWrites:
     """Wraps a transport.
 
-    uvicorn writes head and body apart. A server that dies in between has begun an answer that a balancer has passed on,
-    and the call can go to no other server. One write is also less work than two.
+    uvicorn writes head and body separately. A server that dies in between has begun an answer that a balancer has
+    passed on, so the call cannot go to another server. One write is also less work than two.
 
     Args:
-        transport: of a connection; all that is not here is done by it.
+        transport: the transport of a connection; it handles all other methods.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -24,7 +24,7 @@ class JoinedWrites:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """Write with what else is written until the event loop goes on."""
+        """Write the data together with other writes before the next iteration of the event loop."""
         if not self._parts:
             self._loop.call_soon(self._flush)
         self._parts.append(data)
@@ -33,7 +33,7 @@ class JoinedWrites:
             self._flush()
 
     def close(self) -> None:
-        """Write what there is, then end the connection."""
+        """Write the pending data, then end the connection."""
         self._flush()
         self._transport.close()
 

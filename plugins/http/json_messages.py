@@ -14,9 +14,9 @@ from dragoman.surrogates import HALF, is_whole
 from plugins.http.conversions import converted
 from plugins.json_kinds import json_kind
 
-# A list of 8 MiB of empty texts would keep the event loop busy for seconds; no valid request has as many.
+# A list of 8 MiB of empty texts would block the event loop for seconds; no valid request has this many values.
 MAX_VALUES: Final = 50_000
-# Likewise: lists within lists cost Python's reader most. Texts have brackets too, but not as many.
+# The same for brackets: nested lists cost Python's reader most. Texts contain brackets too, but fewer.
 MAX_BRACKETS: Final = 100_000
 _MAX_SHOWN: Final = 200
 
@@ -26,18 +26,18 @@ _TYPES: Final[dict[int, tuple[type, str]]] = {
     FieldDescriptor.CPPTYPE_MESSAGE: (dict, "an object"),
 }
 
-# Of protobuf's reader, which does not expect each of them itself.
+# Errors of protobuf's reader, which does not convert all of them itself.
 _WRONG: Final = (json_format.ParseError, ArithmeticError, ValueError, TypeError)
 _M = TypeVar("_M", bound=Message)
 _NUMBERS: Final[dict[int, str]] = {
     FieldDescriptor.CPPTYPE_UINT32: f"must be a whole number, 0 to {2**32 - 1}",
-    FieldDescriptor.CPPTYPE_INT32: f"must be a whole number, 0 to {2**31 - 1}",  # of things on a page
+    FieldDescriptor.CPPTYPE_INT32: f"must be a whole number, 0 to {2**31 - 1}",  # a page size
     FieldDescriptor.CPPTYPE_DOUBLE: "must be a number",
 }
 
 
 def named(field: str, description: str) -> str:
-    """Write what is wrong with one field."""
+    """Format an error of one field."""
     return f"{field}: {description}"
 
 
@@ -45,10 +45,10 @@ async def parse(body: bytes, kind: type[_M]) -> _M:
     """Read a message.
 
     Args:
-        body: JSON in UTF-8; empty: no field is set.
+        body: JSON in UTF-8; empty: a message without fields.
 
     Raises:
-        InvalidRequestError: it is no JSON, or has a field that there is not, or one of another type.
+        InvalidRequestError: the body is no JSON, or a field is unknown or of another type.
     """
     return await converted(len(body), _parse, body, kind)
 
@@ -59,7 +59,7 @@ async def written(message: Message) -> bytes:
 
 
 def load_object(body: bytes) -> dict[str, Any]:
-    """Read a JSON object whose fields are no message's; the errors are those of :func:`load`."""
+    """Read a JSON object that is no message of the contract; the errors are those of :func:`load`."""
     content = load(body)
     if not isinstance(content, dict):
         raise _no_object(content)
@@ -70,7 +70,7 @@ def load(body: bytes) -> Any:
     """Read JSON in UTF-8, strictly.
 
     Raises:
-        InvalidRequestError: it is none, or has a key twice, a number that is none, or too many values.
+        InvalidRequestError: the body is no JSON, or has a repeated key, an invalid number, or too many values.
     """
     if body.count(b"[") + body.count(b"{") > MAX_BRACKETS:
         raise InvalidRequestError(f"the body may have at most {MAX_BRACKETS} brackets, has more")
@@ -89,7 +89,7 @@ def load(body: bytes) -> Any:
 
 
 def from_content(content: Any, kind: type[_M]) -> _M:
-    """Make a message of what JSON gave; the errors are those of :func:`parse`."""
+    """Make a message from parsed JSON; the errors are those of :func:`parse`."""
     if not isinstance(content, dict):
         raise _no_object(content)
     _check_fields(content, kind.DESCRIPTOR, "")
@@ -127,9 +127,9 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _without_texts(content: dict[str, Any], message: Message) -> dict[str, Any]:
-    """Put lists of texts into a message, and give the rest of its fields.
+    """Put lists of texts into a message, and return the remaining fields.
 
-    protobuf's own reader searches each text with a regular expression, which takes 60 ms a megabyte.
+    protobuf's own reader applies a regular expression to each text, which takes 60 ms per megabyte.
     """
     rest = dict(content)
     for field in message.DESCRIPTOR.fields:
@@ -140,10 +140,10 @@ def _without_texts(content: dict[str, Any], message: Message) -> dict[str, Any]:
 
 
 def _check_size(content: Any) -> None:
-    """Count values, without recursion.
+    """Count the values, without recursion.
 
     Raises:
-        InvalidRequestError: there are too many.
+        InvalidRequestError: there are too many values.
     """
     count, waiting = 0, [content]
     while waiting:
@@ -165,7 +165,7 @@ def _check_fields(content: Any, kind: Any, path: str) -> None:
     """Check the names and types of all fields, so that errors are clear; protobuf takes an empty list for a message.
 
     Raises:
-        InvalidRequestError: a name is none, or is given in both ways of writing, or a value has another type.
+        InvalidRequestError: a name is unknown, or given in both spellings, or a value has another type.
     """
     fields = {name: field for field in kind.fields for name in (field.name, field.camelcase_name)}
     seen = set()
@@ -178,7 +178,7 @@ def _check_fields(content: Any, kind: Any, path: str) -> None:
             raise _invalid(place, "is given twice")
         seen.add(field.number)
         if value is None:
-            continue  # as if it were not there
+            continue  # null counts as absent
         if field.is_repeated and not isinstance(value, list):
             raise _invalid(place, f"must be a list, is {json_kind(value)}")
         for index, each in enumerate(value if field.is_repeated else [value]):
@@ -195,7 +195,7 @@ def _check_value(value: Any, field: Any, place: str) -> None:
     if field.message_type is not None:
         _check_fields(value, field.message_type, f"{place}.")
     elif must := _must(field):
-        try:  # protobuf reads numbers from text, too
+        try:  # protobuf reads numbers from text too
             json_format.ParseDict({field.name: value}, GetMessageClass(field.containing_type)())
         except _WRONG:
             is_ = repr(value) if isinstance(value, str | int | float) else json_kind(value)
@@ -203,7 +203,7 @@ def _check_value(value: Any, field: Any, place: str) -> None:
 
 
 def _must(field: Any) -> str:
-    """Say what a number or a name of some must be; "" for all else."""
+    """Describe a valid number or enum name; "" for other types."""
     if field.enum_type is not None:
         return f"must be one of {', '.join(value.name for value in field.enum_type.values)}"
     return _NUMBERS.get(field.cpp_type, "")

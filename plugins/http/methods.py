@@ -1,4 +1,4 @@
-"""The methods that are one request and one answer, for every protocol that has them in JSON."""
+"""The methods with one request and one answer, for all protocols that use JSON."""
 
 from functools import partial
 from typing import Any, Final
@@ -30,7 +30,7 @@ class Methods:
         """Answer one request.
 
         Raises:
-            ClientLeftError: there is nobody to answer.
+            ClientLeftError: the client has closed the connection.
         """
         message, context = await self.request(method, protocol, request)
         async with while_client_stays(request.receive):
@@ -42,8 +42,8 @@ class Methods:
         """Identify the caller, then read and parse the request of a call.
 
         Raises:
-            DragomanError: it is none; the call is over, and written down.
-            ClientLeftError: the client has gone.
+            DragomanError: the request is invalid; the call is finished and logged.
+            ClientLeftError: the client has closed the connection.
         """
         message, context = await self._calls.read(
             method.name, protocol, request, partial(self._message, method, request)
@@ -61,5 +61,5 @@ class Methods:
 
 
 def kind_of(request: Request) -> str:
-    """Give the type of the body, without its parameters."""
+    """Give the media type of the body, without its parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()

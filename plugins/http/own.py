@@ -26,7 +26,7 @@ from service.handlers.translation import TranslationHandlers
 from service.wire import Protocol
 
 HEALTH: Final = "/health"
-_OPENAPI: Final = Path(__file__).with_name("openapi.json")  # `make docs` writes it, of the contract
+_OPENAPI: Final = Path(__file__).with_name("openapi.json")  # written by `make docs` from the contract
 _EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
@@ -64,14 +64,14 @@ def routes(handlers: TranslationHandlers, answers: Methods, is_serving: Callable
 
 
 class _Stream:
-    """POST /v1/translate:stream, an application of ASGI: each message is an event as soon as the client takes it."""
+    """POST /v1/translate:stream, an ASGI application: each message is sent as an event when the client can take it."""
 
     def __init__(self, handlers: TranslationHandlers, answers: Methods) -> None:
         self._handlers = handlers
         self._answers = answers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; an error before the first event is an answer of its own, later it is an event."""
+        """Handle one request; an error before the first event is the answer itself, later it is an event."""
         request = Request(scope, receive)
         events = _Events(send)
         try:
@@ -92,7 +92,7 @@ class _Events:
     """Server-sent events, https://html.spec.whatwg.org/multipage/server-sent-events.html.
 
     Attributes:
-        begun: whether there was one.
+        begun: whether an event was sent.
     """
 
     def __init__(self, send: Send) -> None:
@@ -100,7 +100,7 @@ class _Events:
         self.begun = False
 
     async def send(self, message: pb.StreamTranslateTextResponse) -> None:
-        """Send a message, once the client takes it."""
+        """Send a message when the client can take it."""
         content: Any = json_format.MessageToDict(message)
         await self.write(f"data: {json.dumps(content, ensure_ascii=False)}\n\n")
 
@@ -112,5 +112,5 @@ class _Events:
         await self._send({"type": "http.response.body", "body": event.encode(), "more_body": True})
 
     async def end(self) -> None:
-        """Say that there are no more."""
+        """End the stream of events."""
         await self._send({"type": "http.response.body", "body": b""})

@@ -1,4 +1,4 @@
-"""The parts of a server that routes of plugins are made of."""
+"""The parts of a server from which plugins make routes."""
 
 from typing import Final, NamedTuple
 
@@ -9,12 +9,12 @@ from service.handlers.translation import TranslationHandlers
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
-# The entry points that name functions from `HttpParts` to routes of Starlette.
+# The group of entry points for functions that make Starlette routes from `HttpParts`.
 ROUTES: Final = "dragoman.routes"
 
 
 class HttpParts(NamedTuple):
-    """The parts, which all routes share."""
+    """The parts, shared by all routes."""
 
     settings: Settings
     metrics: Metrics

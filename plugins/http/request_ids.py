@@ -1,4 +1,4 @@
-"""The id of each request over HTTP: the client's own or one made up, and a header of every answer."""
+"""The id of each HTTP request: sent by the client or made up here, and a header of every answer."""
 
 import secrets
 from typing import Final
@@ -13,13 +13,13 @@ HEADER: Final = "x-request-id"
 
 
 class RequestIds:
-    """An application of ASGI whose requests have ids."""
+    """An ASGI application that gives each request an id."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request of HTTP."""
+        """Handle one HTTP request."""
         asked = Headers(scope=scope).get(HEADER, "")
         state = scope.setdefault("state", {})
         state["request_id"] = asked if is_request_id(asked) else secrets.token_hex(16)
@@ -40,6 +40,6 @@ def request_id_of(request: Request) -> str:
 
 
 def rename(request: Request, request_id: str) -> None:
-    """Give a request the id that its body has, if that is one."""
+    """Use the id from the body of a request, if it is valid."""
     if is_request_id(request_id):
         request.state.request_id = request_id

@@ -1,1 +1,1 @@
-"""Models by their names: what is not there yet is imported into the user's cache folder, by a process of its own."""
+"""Models by name: a missing model is imported into the user's cache folder, by a separate process."""

@@ -1,4 +1,4 @@
-"""What `dragoman models` does with the user's cache folder."""
+"""The operations of `dragoman models` on the user's cache folder."""
 
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def entries() -> list[Entry]:
 
 
 def add(names: Sequence[str]) -> None:
-    """Import models into the cache folder; raises as `service.shelf.bring`."""
+    """Import models into the cache folder; raises as `service.shelf.bring` does."""
     bring(read_settings(",".join(names)))
 
 
@@ -24,7 +24,7 @@ def remove(names: Sequence[str]) -> None:
     """Remove models from the cache folder.
 
     Raises:
-        DataError: one is not there.
+        DataError: a model is not in the cache.
     """
     store = Store()
     for name in parse(names):

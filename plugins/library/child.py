@@ -1,4 +1,4 @@
-"""The process of an import: what it needs, and its memory, never get into the process of a server."""
+"""The process of an import: its packages and its memory stay out of the server's process."""
 
 import os
 import signal
@@ -16,16 +16,16 @@ _EXIT_TERMINATED: Final = 128 + signal.SIGTERM
 
 
 def import_into(folder: Path, arguments: Sequence[str], variables: Mapping[str, str]) -> None:
-    """Run `dragoman import`; what it says goes to standard error, since standard output may be for translations.
+    """Run `dragoman import`; its output goes to standard error, since standard output may be for translations.
 
     Args:
-        folder: of the checkpoint. It is there for a moment only, so that lines that name it are left out.
-        arguments: others of the command.
-        variables: of the environment, on top of our own.
+        folder: the folder of the checkpoint. It exists only for a moment, so output lines that name it are left out.
+        arguments: further arguments of the command.
+        variables: environment variables in addition to those of this process.
 
     Raises:
-        DataError: the system ended it.
-        SystemExit: it failed, and has said why; or this process was told to end.
+        DataError: a signal ended the process.
+        SystemExit: the import failed, and printed the reason; or this process was told to end.
     """
     command = [*PROGRAM, *arguments, "--out", str(folder)]
     environment = os.environ | variables | {"PYTHONUNBUFFERED": "1"}
@@ -48,7 +48,7 @@ def import_into(folder: Path, arguments: Sequence[str], variables: Mapping[str, 
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Have SIGTERM leave the block as an exception, so that nothing is left behind."""
+    """Make SIGTERM end the block by an exception, so that files are cleaned up."""
 
     def end(*_: object) -> None:
         raise SystemExit(_EXIT_TERMINATED)

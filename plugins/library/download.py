@@ -1,4 +1,4 @@
-"""A file from the web: a transfer that breaks off is taken up where it ended, also by a later run."""
+"""Downloads: an interrupted transfer is continued where it ended, also by a later run."""
 
 import gzip
 import hashlib
@@ -15,9 +15,9 @@ from tqdm import tqdm
 
 from dragoman.errors import DataError
 
-TIMEOUT_S: Final = 30.0  # without a byte
-_TRIES: Final = 5  # that bring nothing, one after the other
-PAUSE_S: Final = 1.0  # before the second; twice as long each time
+TIMEOUT_S: Final = 30.0  # the longest time without data
+_TRIES: Final = 5  # in a row without progress
+PAUSE_S: Final = 1.0  # before the second try; doubled each time
 _BLOCK_BYTES: Final = 1 << 20
 _PARTIAL: Final = 206
 _BEYOND_THE_END: Final = 416
@@ -28,7 +28,7 @@ def read(url: str) -> bytes:
     """Read a small file.
 
     Raises:
-        DataError: it cannot be had; says why.
+        DataError: the download failed; the message says why.
     """
     for number in range(_TRIES):
         try:
@@ -41,15 +41,15 @@ def read(url: str) -> bytes:
 
 
 def fetch(url: str, file: Path) -> None:
-    """Read a large file, from where an earlier transfer of it ended.
+    """Download a large file, continuing an earlier transfer.
 
     Args:
-        url: of a file that does not change.
-        file: appears when it is whole.
+        url: the address of a file that does not change.
+        file: the local file; it appears when it is complete.
 
     Raises:
-        DataError: it cannot be had; says why.
-        OSError: it cannot be written.
+        DataError: the download failed; the message says why.
+        OSError: the file cannot be written.
     """
     part = file.with_name(file.name + ".part")
     number = 0
@@ -67,10 +67,10 @@ def fetch(url: str, file: Path) -> None:
 
 
 def unpack(file: Path, out: Path) -> str:
-    """Write what a gzip file holds; gives its SHA-256, in hex.
+    """Unpack a gzip file; returns the SHA-256 of the content, in hex.
 
     Raises:
-        DataError: it is damaged.
+        DataError: the file is damaged.
     """
     digest = hashlib.sha256()
     try:
@@ -90,16 +90,16 @@ def _open(url: str, **headers: str) -> http.client.HTTPResponse:
 
 
 def _transfer(url: str, part: Path, start: int) -> None:
-    """Append to a file what is missing.
+    """Append the missing rest to a file.
 
     Raises:
         http.client.IncompleteRead: the connection broke.
     """
     try:
-        # As it is stored: a server that keeps packed files would unpack them for others.
+        # Without gzip, a server that stores compressed files would decompress them.
         answer = _open(url, **{"Accept-Encoding": "gzip", "Range": f"bytes={start}-"})
     except urllib.error.HTTPError as error:
-        if error.code == _BEYOND_THE_END and start:  # all of it is here, or of another file
+        if error.code == _BEYOND_THE_END and start:  # the local part is complete, or belongs to another file
             part.unlink()
             raise ConnectionError("the file is shorter than what was there of it") from error
         raise
@@ -115,12 +115,12 @@ def _transfer(url: str, part: Path, start: int) -> None:
             while block := answer.read(_BLOCK_BYTES):
                 out.write(block)
                 bar.update(len(block))
-    if size and part.stat().st_size < size:  # reading by blocks ends so where a connection ends
+    if size and part.stat().st_size < size:  # a block-wise read ends without an error when the connection ends
         raise http.client.IncompleteRead(b"", size - part.stat().st_size)
 
 
 def _pause(url: str, error: Exception, number: int) -> None:
-    """Wait before another try; raises DataError where none would help."""
+    """Wait before another try; raises DataError if another try would not help."""
     status = error.code if isinstance(error, urllib.error.HTTPError) else 0
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     is_final = 0 < status < _FIRST_RETRIED or isinstance(reason, socket.gaierror | ConnectionRefusedError)

@@ -1,4 +1,4 @@
-"""The model that is to be imported: its folder here, or fetched from the hub or of Firefox; and what is known of it."""
+"""The model to import: a local folder, or a download from the hub or from Firefox, with its origin."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -22,13 +22,13 @@ Report = Callable[[str], None]
 
 
 class Fetched(NamedTuple):
-    """A model that lies here.
+    """A model in a local folder.
 
     Attributes:
-        folder: of its files.
-        name: of the model; "": that of the folder.
-        origin: for the record of the import: the licence, and of what was fetched the revision.
-        is_spare: the folder is of no use once the model is imported.
+        folder: the folder with its files.
+        name: the name of the model; "": that of the folder.
+        origin: for the record of the import: the licence, and for a download the revision.
+        is_spare: whether the folder is useless once the model is imported.
     """
 
     folder: Path
@@ -38,15 +38,15 @@ class Fetched(NamedTuple):
 
 
 def fetch(source: str, report: Report) -> Fetched:
-    """Find the folder of a model, and fetch it where there is none of this name here.
+    """Find the local folder of a model, or download the model.
 
     Args:
         source: a folder, a name on the hub, or one of Firefox.
-        report: told of what takes a while.
+        report: gets a message before each slow step.
 
     Raises:
-        DataError: there is none of this name, or it cannot be fetched.
-        OSError: it cannot be written.
+        DataError: no model has this name, or the download failed.
+        OSError: a file cannot be written.
     """
     if source.startswith(FIREFOX):
         return _of_firefox(source, report)
@@ -81,7 +81,7 @@ def _of_firefox(source: str, report: Report) -> Fetched:
 
 
 def _of_hub(name: str) -> tuple[Path, str]:
-    """Fetch a model from the hub, where it is not in the hub's own cache folder; gives its folder and its commit."""
+    """Download a model from the hub, unless it is in the hub's cache folder; returns its folder and commit."""
     from huggingface_hub import HfApi, get_session, snapshot_download
     from huggingface_hub.constants import HF_HUB_ETAG_TIMEOUT
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
@@ -91,7 +91,7 @@ def _of_hub(name: str) -> tuple[Path, str]:
         disable_progress_bars()
     hub = HfApi()
     try:
-        get_session().timeout = HF_HUB_ETAG_TIMEOUT  # it has none by itself
+        get_session().timeout = HF_HUB_ETAG_TIMEOUT  # the session has no timeout by default
         info = hub.model_info(name, timeout=HF_HUB_ETAG_TIMEOUT)
         files = [file.rfilename for file in info.siblings or ()]
         weights = "*.safetensors" if any(file.endswith(".safetensors") for file in files) else "*.bin"
@@ -110,8 +110,8 @@ def _of_hub(name: str) -> tuple[Path, str]:
         raise DataError(f"{name}: the hub refuses it: {str(error).splitlines()[0]:.200}") from error
     except DataError:
         raise
-    except Exception as error:  # of its HTTP library, which is another one in each version
-        if isinstance(error, OSError) and error.errno:  # of the disk
+    except Exception as error:  # an error of the HTTP library, which depends on the hub's version
+        if isinstance(error, OSError) and error.errno:  # an error of the disk
             raise
         raise DataError(
             f"{name}: no such folder, and the hub ({hub.endpoint}) cannot be reached: {type(error).__name__}"
@@ -120,7 +120,7 @@ def _of_hub(name: str) -> tuple[Path, str]:
 
 
 def _drop_damaged(folder: Path, mismatches: list[Any]) -> None:
-    """Remove files that are not those of the hub; raises DataError where there are any."""
+    """Remove files that differ from those of the hub; raises DataError if there are any."""
     for mismatch in mismatches:
         (folder / mismatch["path"]).resolve().unlink()
     for file in mismatches:
@@ -131,7 +131,7 @@ def _drop_damaged(folder: Path, mismatches: list[Any]) -> None:
 
 
 def _licence(folder: Path) -> str:
-    """Read the licence from the card of a model; "" where it says none."""
+    """Read the licence from the card of a model; "" if it names none."""
     if not (folder / CARD).is_file():
         return ""
     from huggingface_hub import ModelCard
@@ -139,6 +139,6 @@ def _licence(folder: Path) -> str:
     text = (folder / CARD).read_text(encoding="utf-8", errors="replace")
     try:
         data = ModelCard(text, ignore_metadata_errors=True).data
-    except Exception:  # whatever its metadata are, the import is of the model
+    except Exception:  # bad metadata must not prevent the import
         return ""
     return str(data.get("license_name") or data.get("license") or "")

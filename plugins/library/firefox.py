@@ -1,4 +1,4 @@
-"""The models of Firefox: Mozilla's list of them, and the files of one, as Firefox ships them."""
+"""The models of Firefox: Mozilla's list of models, and the files of a model as Firefox distributes them."""
 
 from pathlib import Path, PurePosixPath
 from typing import Final, Self
@@ -11,14 +11,14 @@ from dragoman.language import several
 from plugins.library.download import fetch, read, unpack
 
 LICENCE: Final = "MPL-2.0"
-PIVOT: Final = "en"  # over which Firefox translates where there is no model for both languages
+PIVOT: Final = "en"  # the intermediate language of Firefox if no model has both languages
 _RELEASE: Final = "release"
 _PACKED: Final = ".gz"
 
 
 class _File(BaseModel):
     path: str
-    uncompressedHash: str = ""  # noqa: N815 - as the list has it
+    uncompressedHash: str = ""  # noqa: N815 - as in the list
     uncompressedSize: int = 0  # noqa: N815
 
 
@@ -30,17 +30,17 @@ class FirefoxModel(BaseModel):
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """The higher, the better: released ones first, then the largest."""
+        """The rank of a model, higher is better: released models first, then larger ones."""
         return self.releaseStatus.lower().startswith(_RELEASE), self.files["model"].uncompressedSize
 
     @property
     def revision(self) -> str:
-        """The hash of its weights."""
+        """The hash of the model's weights."""
         return self.files["model"].uncompressedHash
 
 
 class FirefoxModels(BaseModel):
-    """The list: by pair of languages, such as en-de, all models of that."""
+    """The list: for each pair of languages, such as en-de, all of its models."""
 
     baseUrl: str  # noqa: N815
     models: dict[str, list[FirefoxModel]]
@@ -50,7 +50,7 @@ class FirefoxModels(BaseModel):
         """Fetch the list.
 
         Raises:
-            DataError: it cannot be had, or is none.
+            DataError: the download failed, or is no such list.
         """
         try:
             return cls.model_validate_json(read(url))
@@ -61,14 +61,14 @@ class FirefoxModels(BaseModel):
 
     @property
     def pairs(self) -> list[str]:
-        """All pairs for which there is a model, by name."""
+        """All pairs with a model, sorted by name."""
         return sorted(pair for pair, models in self.models.items() if models)
 
     def ways(self, pair: str) -> list[str]:
-        """Give the pairs whose models translate a pair: itself, or two over English.
+        """Give the pairs whose models together translate a pair: the pair itself, or two pairs with English.
 
         Raises:
-            DataError: there are none.
+            DataError: there are no such models.
         """
         for way in ([pair], over_pivot(pair)):
             if way and set(way) <= set(self.pairs):
@@ -79,7 +79,7 @@ class FirefoxModels(BaseModel):
         """Find the best model of a pair.
 
         Raises:
-            DataError: there is none, or its entry names no file of weights with a hash.
+            DataError: there is no model, or its entry names no file of weights with a hash.
         """
         if pair not in self.pairs:
             raise DataError(f"firefox:{pair}: there is no such model{self._instead(pair)}")
@@ -89,7 +89,7 @@ class FirefoxModels(BaseModel):
         return max(whole, key=lambda model: model.rank)
 
     def _instead(self, pair: str) -> str:
-        """Name what there is in the place of a pair, to be put behind a message."""
+        """Suggest other pairs, for the end of a message."""
         source, target = pair.split("-")
         near = [each for each in self.pairs if source == each.split("-")[0] or target == each.split("-")[1]]
         swapped = [each for each in self.pairs if _letters(each) == _letters(pair)]
@@ -100,12 +100,12 @@ class FirefoxModels(BaseModel):
         """Fetch the files of a model, under the names that they have in Firefox.
 
         Args:
-            model: of this list.
-            folder: where they go; files that an earlier try left there are not fetched again.
+            model: a model of this list.
+            folder: the target folder; files that an earlier try left there are not downloaded again.
 
         Raises:
-            DataError: one cannot be had, or is not what the list says.
-            OSError: one cannot be written.
+            DataError: a download failed, or a file differs from the list.
+            OSError: a file cannot be written.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for file in model.files.values():
@@ -117,18 +117,18 @@ class FirefoxModels(BaseModel):
 
 
 def over_pivot(pair: str) -> list[str]:
-    """Give the two pairs over English; none where English is one of the languages."""
+    """Give the two pairs with English as the intermediate language; none if English is one of the languages."""
     source, target = pair.split("-")
     return [] if PIVOT in (source, target) else [f"{source}-{PIVOT}", f"{PIVOT}-{target}"]
 
 
 def _letters(pair: str) -> list[list[str]]:
-    """Give the letters of both languages, in whatever order they were typed."""
+    """Give the sorted letters of each language, to find misspelt pairs."""
     return [sorted(code) for code in pair.split("-")]
 
 
 def _unpack(packed: Path, out: Path, expected: str) -> None:
-    """Put what a file holds into its place, if it is what was expected; "": anything."""
+    """Unpack a file into its place, if its hash is the expected one; "": any hash."""
     part = out.with_name(out.name + ".unpacked")
     try:
         digest = unpack(packed, part)
@@ -137,4 +137,4 @@ def _unpack(packed: Path, out: Path, expected: str) -> None:
         part.replace(out)
     finally:
         part.unlink(missing_ok=True)
-        packed.unlink()  # damaged, it would be so for ever
+        packed.unlink()  # else a damaged file would be used by every later try

@@ -1,4 +1,4 @@
-"""Names of models become folders of bundles: found in the cache folder, else imported."""
+"""Names of models become folders of bundles: from the cache folder, or by an import."""
 
 import hashlib
 import json
@@ -24,12 +24,12 @@ from service.shelf import Shelf
 
 FIREFOX_VARIABLE: Final = f"{PREFIX}FIREFOX_MODELS"
 _RECORD: Final = "import.json"
-_KEPT: Final = (BUNDLE, _RECORD)  # of what an import makes, beside licences
+_KEPT: Final = (BUNDLE, _RECORD)  # files of an import that are kept, besides licences
 _LICENCES: Final = ("LICENSE*", "LICENCE*", "README.md", "NOTICE*")
 
 
 def shelf(settings: Settings, *, bring_in: bool) -> Shelf:
-    """Do as `service.shelf.bring`, or as `service.shelf.find` where nothing may be imported."""
+    """Do as `service.shelf.bring`; with `bring_in` False, as `service.shelf.find`, without imports."""
     names = parse(settings.models)
     store = Store()
     library = _Library(store, settings, bring_in=bring_in)
@@ -52,14 +52,14 @@ class _Library:
         self.on_demand = False
 
     def bundles(self, name: Name) -> list[Path]:
-        """Give the bundles of a name."""
+        """Give the bundles for a name."""
         if name == ALL_OF_FIREFOX:
             return self._all_of_firefox()
         entries = [self._entry(each) for each in self._ways(name)]
         return [entry.bundle for entry in entries if entry]
 
     def _ways(self, name: Name) -> list[Name]:
-        """Say which models a name needs: of Firefox those of two pairs where there is none for its own."""
+        """List the models for a name: two pairs of Firefox if there is no model for its own pair."""
         if name.kind != "firefox" or self._find(name):
             return [name]
         over = [Name("firefox", pair) for pair in firefox.over_pivot(name.value)]
@@ -70,10 +70,10 @@ class _Library:
         return over or [name]
 
     def _all_of_firefox(self) -> list[Path]:
-        """Give the bundles of all models of the list; those that cannot be imported are told, and left out.
+        """Give the bundles of all models of Firefox; failed imports are reported and left out.
 
         Raises:
-            DataError: not one could be imported.
+            DataError: no model could be imported.
         """
         self.pivot, self.on_demand = firefox.PIVOT, True
         names = [Name("firefox", pair) for pair in self._all_pairs()]
@@ -94,7 +94,7 @@ class _Library:
         return bundles
 
     def _all_pairs(self) -> list[str]:
-        """List all pairs of Firefox, as they were when all were asked for first."""
+        """List all pairs of Firefox, as they were at the first request for all of them."""
         kept = self._store.firefox_list
         if kept.exists():
             return FirefoxModels.model_validate_json(kept.read_bytes()).pairs
@@ -114,7 +114,7 @@ class _Library:
         return self._store.find(name, self._precision, _state_of(name))
 
     def _entry(self, name: Name) -> Entry | None:
-        """Give the model of a name, imported where it is not there."""
+        """Give the model of a name; import it if it is missing."""
         entry = self._find(name)
         if entry is None and self._bring_in:
             with self._locked(name):
@@ -156,14 +156,14 @@ class _Library:
 
 
 def _model_name(name: Name) -> str:
-    """Name a model in requests, by the last part of its own name."""
+    """Name a model in requests: the last part of its own name."""
     own = str(name).replace(":", "-") if name.kind == "firefox" else Path(name.value).name
     fitting = re.sub(r"[^A-Za-z0-9._-]", "-", own).lstrip("._-")[:64]
     return fitting if NAME_PATTERN.fullmatch(fitting) else "model"
 
 
 def _state_of(name: Name) -> str:
-    """Give a hash of what changes when a file of a folder is written; "" where no folder is meant."""
+    """Give a hash that changes when a file of the folder is written; "" if the name is no folder."""
     if name.kind != "folder":
         return ""
     folder = Path(name.value)

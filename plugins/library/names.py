@@ -1,4 +1,4 @@
-"""What a name of models means: bundles on disk, or a model that becomes a bundle when it is imported."""
+"""The meaning of a model name: bundles on disk, or a model that an import turns into a bundle."""
 
 import re
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from dragoman.errors import DataError
 from dragoman.spelling import did_you_mean
 
 FIREFOX: Final = "firefox:"
-OPUS: Final = "Helsinki-NLP"  # whose the models of OPUS-MT are on the hub
+OPUS: Final = "Helsinki-NLP"  # the hub's owner of the OPUS-MT models
 ALL: Final = "all"
-# Files of a model that is no bundle; a config.json says more.
+# Files that identify a model that is no bundle; for other models, config.json is read.
 _OF_OTHERS: Final = ("*.npz", "*.bin", "decoder.yml", "model/model.bin")
 _CONFIG: Final = "config.json"
 _HUB_NAME: Final = re.compile(r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
@@ -22,12 +22,12 @@ Kind = Literal["bundles", "folder", "hub", "firefox"]
 
 
 class Name(NamedTuple):
-    """What one name means.
+    """The meaning of one name.
 
     Attributes:
-        kind: bundles: a bundle or a folder with bundles; folder: of a model that can be imported; hub and firefox: from
-            where it is fetched.
-        value: the folder, the name on the hub, or of Firefox the pair or "all".
+        kind: bundles: a bundle or a folder with bundles; folder: a local model that can be imported; hub and firefox:
+            the source of a download.
+        value: the folder, the name on the hub, or for Firefox the pair or "all".
     """
 
     kind: Kind
@@ -41,10 +41,10 @@ ALL_OF_FIREFOX: Final = Name("firefox", ALL)
 
 
 def parse(words: Iterable[str]) -> list[Name]:
-    """Read names, each once; a pair of languages behind a name of Firefox belongs to that.
+    """Parse names, without duplicates; a pair of languages after a Firefox name is a Firefox pair too.
 
     Raises:
-        DataError: one means nothing.
+        DataError: a name is invalid.
     """
     names: list[Name] = []
     for word in words:
@@ -54,7 +54,7 @@ def parse(words: Iterable[str]) -> list[Name]:
 
 
 def is_of_hub(word: str) -> bool:
-    """Tell whether a word may be a name on the hub."""
+    """Tell whether a word has the form of a name on the hub."""
     return bool(_HUB_NAME.fullmatch(word))
 
 
@@ -84,14 +84,14 @@ def _other(word: str) -> Name:
 
 
 def not_a_folder(file: Path) -> DataError:
-    """Make the error of a file in the place of a folder."""
+    """Make the error for a file that is given in place of a folder."""
     if file.parent == Path() and not (Path(MANIFEST).exists() or _is_importable(Path())):
         return DataError(f"{file}: is a file; a model is a folder")
     return DataError(f"{file}: is a file; give its folder, {file.parent}")
 
 
 def meant(word: str) -> str:
-    """Ask for a name like a word that is no folder, to be put behind a message; "" where there is none."""
+    """Suggest a name similar to a word that is no folder, for the end of a message; "" if there is none."""
     kind, colon, rest = word.partition(":")
     if colon and did_you_mean(f"{kind}:", [FIREFOX]):
         return f"; did you mean {FIREFOX}{rest}?"
@@ -103,7 +103,7 @@ def meant(word: str) -> str:
 
 
 def _is_importable(folder: Path) -> bool:
-    """Tell a model of others from a checkpoint of our own, whose config.json names no type, and from any folder."""
+    """Tell whether a folder holds a foreign model: not our own checkpoint, whose config.json has no model type."""
     config = folder / _CONFIG
     if config.is_file():
         return b'"model_type"' in config.read_bytes() or (folder / "model.bin").is_file()

@@ -1,4 +1,4 @@
-"""HTML and XML: the texts between tags, and translations with the tags put back in."""
+"""HTML and XML: extracts the texts between tags, and puts the tags into translations."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,10 @@ from service.options import XmlTags
 
 
 def parse(text: str, tags: XmlTags | None) -> Iterator[str | Block]:
-    """Yield, in the order of the source, what is to stay as it is, and what is text.
+    """Yield the kept source and the blocks of text, in the order of the source.
 
     Args:
         text: any text.
-        tags: what the names of XML's elements mean; None: it is HTML.
+        tags: the meaning of XML element names; None: the text is HTML.
     """
     return html.parse(text) if tags is None else xml.parse(text, tags)

@@ -1,8 +1,8 @@
-"""HTML to the texts between its tags, and back.
+"""HTML: extracts the texts between tags, and puts them back.
 
-turbohtml says where tags, comments and character references are; all that is not text comes back as it was, byte for
-byte. The tag of a block or of a line break ends a sentence. Other tags do not: a sentence is translated as a whole, and
-`inline_tags` puts its tags into the translation. Nothing in HTML is an error: what is no tag by its rules is text.
+turbohtml finds the tags, comments and character references; all source that is no text is returned byte for byte. The
+tag of a block or a line break ends a sentence. Other tags do not: a sentence is translated as a whole, and
+`inline_tags` puts its tags into the translation. No HTML is an error: a tag that HTML's rules do not recognise is text.
 """
 
 import re
@@ -16,7 +16,7 @@ from plugins.markup.inline_tags import TaggedText
 from plugins.markup.mark import InlineTag, overlap, partners
 from service.text.piece import Piece
 
-# What stands inside a line; all other elements end a sentence.
+# Elements inside a line; all other elements end a sentence.
 _INLINE: Final = frozenset(
     re.findall(
         r"\w+",
@@ -25,27 +25,27 @@ _INLINE: Final = frozenset(
     )
 )
 _UNSEEN: Final = frozenset({"iframe", "noembed", "noframes", "script", "style", "svg", "template"})
-# Kept with all that is inside, like elements with translate="no" or class="notranslate".
+# Elements kept with their content, like those with translate="no" or class="notranslate".
 _KEPT: Final = _UNSEEN | {"code", "kbd", "math", "plaintext", "pre", "samp", "textarea", "tt", "var", "xmp"}
 _VOID: Final = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta param source track wbr"))
-# What is kept and yet shown to the model, so that the sentence around it is whole: it hardly ever changes such a word.
+# Kept content that the model still sees, so that the sentence around it is whole: a model rarely changes such words.
 KEPT_WORD: Final = re.compile(r"[\w.+/@-]{1,64}")
 _WORD: Final = re.compile(r"[^\W_]")
 
-# What is text as it stands, but may be a tag or a reference together with the translation behind it.
+# Characters that stand for themselves, but could begin a tag or reference before the following translation.
 _BARE: Final = {"<": "&lt;", "&": "&amp;"}
 
 BLANKS: Final = str.maketrans("\n\t\r\f", "    ")  # a line break between tags ends no line
 
 
 class Block(NamedTuple):
-    """Text up to a tag that ends a sentence.
+    """The text up to a tag that ends a sentence.
 
     Attributes:
-        text: with character references resolved, and blanks for line breaks.
-        raw: the source of each of its characters; empty for those that the source of a mark holds.
-        marks: by place.
-        hard_blank: how a blank that breaks no line is written in a translation.
+        text: the text, with character references resolved, and blanks for line breaks.
+        raw: the source of each character; empty for characters that are part of a mark's source.
+        marks: the marks, by place.
+        hard_blank: the source of a non-breaking blank in a translation.
     """
 
     text: str
@@ -54,7 +54,7 @@ class Block(NamedTuple):
     hard_blank: str = "&nbsp;"
 
     def protect(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Give the pieces of the text: what is kept has its tags, what is translated has none."""
+        """Give the pieces of the text: kept parts get their tags back, text to translate has none."""
         begun = start = done = 0
         inside = False
         ends = partners(self.marks)
@@ -74,9 +74,9 @@ class Block(NamedTuple):
         yield Piece(self._verbatim(begun, start, self.marks[done:], escaped=False), inside=inside)
 
     def _first_inside(self, index: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
-        """Find the first mark that goes with a piece: behind its begin, or there and of an element that ends inside.
+        """Find the first mark of a piece: after its start, or at its start if its element ends inside the piece.
 
-        `index` is that of the first mark behind the piece before.
+        `index` is that of the first mark after the previous piece.
         """
         while index < len(self.marks) and self.marks[index].place + bool(self.marks[index].width) <= start:
             end = ends[index]
@@ -86,7 +86,7 @@ class Block(NamedTuple):
         return index
 
     def _last_inside(self, first: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
-        """Find the end of the marks of a piece: before its end, or there and of an element that begins inside."""
+        """Find the end of the marks of a piece: before its stop, or at it if their element begins inside the piece."""
         index = last = first
         while index < len(self.marks) and self.marks[index].place <= stop:
             begin = ends[index]
@@ -106,7 +106,7 @@ class Block(NamedTuple):
 
 
 def parse(html: str) -> Iterator[str | Block]:
-    """Yield, in the order of the source, what is to stay as it is, and what is text."""
+    """Yield the kept source and the blocks of text, in the order of the source."""
     tokens, rest = _tokens(html)
     ends = _end_tags(tokens)
     block = OpenBlock()
@@ -119,7 +119,7 @@ def parse(html: str) -> Iterator[str | Block]:
             index = ends[begun] + 1
             source = "".join(source for _, source in tokens[begun:index])
             content = "" if name in _UNSEEN else "".join(_text(*token) for token in tokens[begun:index])
-            # One without an end tag would keep the text behind it as well, wherever its own place in a translation is.
+            # Without an end tag, the element would include the following text wherever the translation puts it.
             ended = tokens[index - 1][0].type is TokenType.END_TAG and tokens[index - 1][0].tag == name
             if ended and name in _INLINE and (KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
                 block.mark(source, content=content)
@@ -138,7 +138,7 @@ def parse(html: str) -> Iterator[str | Block]:
 
 
 class OpenBlock:
-    """A block that is being read.
+    """A block during parsing.
 
     Args:
         hard_blank: see :class:`Block`.
@@ -151,7 +151,7 @@ class OpenBlock:
         self._marks: list[InlineTag] = []
 
     def write(self, text: str, source: str) -> None:
-        """Add text, a source of each of its characters, or one of all of them."""
+        """Add text, with a source for each character, or one source for all of them."""
         self._texts.append(text)
         self._raw += source if len(source) == len(text) else [source, *[""] * (len(text) - 1)]
 
@@ -162,7 +162,7 @@ class OpenBlock:
         self._raw += [""] * len(content)
 
     def close(self) -> Block:
-        """Make the block."""
+        """Finish the block."""
         text, raw, marks = _without_gaps("".join(self._texts), self._raw, _joined(self._marks))
         return Block(text, raw, marks, self._hard_blank)
 
@@ -170,9 +170,9 @@ class OpenBlock:
 def _without_gaps(
     text: str, raw: Sequence[str], marks: Sequence[InlineTag]
 ) -> tuple[str, Sequence[str], Sequence[InlineTag]]:
-    """Add the blank behind a mark to it if there is one in front, too: the model sees one, a translation gets both.
+    """If a mark has blanks on both sides, move the second into it: the model sees one, a translation gets both.
 
-    Only where the mark has no other side and nothing else stands in its place.
+    Only for a mark that is not one of a pair, and is alone in its place.
     """
     gaps: list[int] = []
     moved = []
@@ -191,8 +191,8 @@ def _without_gaps(
 
 
 def _joined(marks: Sequence[InlineTag]) -> list[InlineTag]:
-    """Join marks in one place, but for those of elements that hold text: one that closes and one that does not stay."""
-    joined: list[tuple[InlineTag, list[str]]] = []  # the sources of each, still to be joined
+    """Join marks in the same place, except those of elements with text; a closing and another mark stay separate."""
+    joined: list[tuple[InlineTag, list[str]]] = []  # each mark with the sources to join
     ends = partners(marks)
     all_matter = overlap(marks, ends)
     for mark, end in zip(marks, ends, strict=True):
@@ -206,10 +206,10 @@ def _joined(marks: Sequence[InlineTag]) -> list[InlineTag]:
 
 
 def _tokens(html: str) -> tuple[list[tuple[Token, str]], str]:
-    """List the tokens, each with its source, and what an unfinished tag at the end leaves over."""
+    """List the tokens, each with its source, and the unfinished tag at the end."""
     tokens = []
     start = 0
-    # turbohtml reads CR LF as one character. With another blank for CR, its tokens lie end to end in the source.
+    # turbohtml reads CR LF as one character. With another blank for CR, its tokens cover the source without gaps.
     for token in tokenize(html.replace("\r", "\f"), resolve_references=False, capture_source=True):
         stop = start + len(token.data or "" if token.source is None else token.source)
         tokens.append((token, html[start:stop]))
@@ -224,7 +224,7 @@ def _text(token: Token, source: str) -> str:
 
 
 def _is_kept(token: Token) -> bool:
-    """Tell whether the element that a tag begins is not to be translated."""
+    """Tell whether the element of a start tag is not to be translated."""
     return token.tag not in _VOID and (
         token.tag in _KEPT
         or (token.attr("translate") or "").lower() == "no"
@@ -233,7 +233,7 @@ def _is_kept(token: Token) -> bool:
 
 
 def _end_tags(tokens: Sequence[tuple[Token, str]]) -> dict[int, int]:
-    """Find where each element ends: at its end tag, else before the next block; indices of tokens."""
+    """Find the last token of each element: its end tag, or else the one before the next block; by indices of tokens."""
     ends: dict[int, int] = {}
     open_tags: dict[str, list[int]] = {}
     for index, (token, _) in enumerate(tokens):
@@ -247,7 +247,7 @@ def _end_tags(tokens: Sequence[tuple[Token, str]]) -> dict[int, int]:
         token, _ = tokens[index]
         if token.type is TokenType.START_TAG:
             ends.setdefault(index, block - 1)
-        # In an svg or math element, a title may hold tags, though by its token it cannot.
+        # In an svg or math element, a title may contain tags, unlike the title of a page.
         if token.tag and token.tag not in _INLINE and token.tag != "title":
             block = index
     return ends

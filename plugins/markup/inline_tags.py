@@ -1,4 +1,4 @@
-"""A sentence whose tags were taken out, and its translation with the tags put back in."""
+"""A sentence with its tags taken out, and its translation with the tags put back in."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,17 +8,17 @@ from plugins.markup import tag_guess, tag_layout
 from plugins.markup.mark import InlineTag, overlap, partners
 from service.text.alignment import Alignment
 
-# In a sentence, that are placed by its words one by one: more take too long.
+# The largest number of marks in a sentence that are placed by word alignment: more take too long.
 _MOST_MARKS: Final = 2_000
 
 
 class TaggedText(NamedTuple):
-    """A text to translate, and the marks in it.
+    """A text to translate, and its marks.
 
     Attributes:
-        text: without references and tags.
-        marks: by place.
-        hard_blank: how a blank that breaks no line is written.
+        text: the text, without references and tags.
+        marks: the marks, by place.
+        hard_blank: the source of a non-breaking blank.
     """
 
     text: str
@@ -27,16 +27,16 @@ class TaggedText(NamedTuple):
 
     @property
     def contents(self) -> Sequence[tuple[int, int]]:
-        """Characters [start, stop) of the text that marks hold, too."""
+        """The spans [start, stop) of the text that are content of marks."""
         return [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
 
     def restore(self, translation: str, alignment: Alignment | None) -> str:
-        """Write a translation as HTML or XML, the marks in it.
+        """Write a translation as HTML or XML, with its marks.
 
         Args:
-            alignment: of both; None: nobody knows which word became which.
+            alignment: the word alignment of both texts; None: unknown.
         """
-        # Elements that overlap cannot move by themselves: their tags have to keep their order.
+        # Overlapping elements cannot move independently: their tags must keep their order.
         marks = self.marks
         has_order = translation == self.text or len(marks) > _MOST_MARKS or overlap(marks, partners(marks))
         if alignment is None or has_order:

@@ -1,4 +1,4 @@
-"""Marks in a sentence that are not text, such as tags, and the pairs among them."""
+"""Marks in a sentence that are not text, such as tags, and pairs of marks."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 
 class InlineTag(NamedTuple):
-    """Something in a text that is not text: a tag, a comment, an element that is kept.
+    """A part of the source that is not text: a tag, a comment, a kept element.
 
     Attributes:
-        place: in front of which character it stands.
-        source: how it is written.
-        closes: whether it belongs to what stands before it.
-        width: how many characters of the text are its content, which `source` has too.
-        name: of the element that it begins or ends; "": it does neither, or the other end is not in the text.
+        place: the index of the character after the mark.
+        source: the source of the mark.
+        closes: whether the mark belongs to the text before it.
+        width: how many characters of the text are its content, which `source` contains too.
+        name: the name of the element that it begins or ends; "": neither, or the other end is not in the text.
     """
 
     place: int
@@ -27,9 +27,9 @@ class Placed(NamedTuple):
     """The place of a mark in a translation.
 
     Attributes:
-        start: of the characters of the translation that it takes the place of ...
+        start: the start of the characters of the translation that the mark replaces ...
         stop: ... and their end.
-        source: how it is written.
+        source: the source of the mark.
     """
 
     start: int
@@ -38,10 +38,10 @@ class Placed(NamedTuple):
 
 
 def partners(marks: Sequence[InlineTag]) -> list[int | None]:
-    """Find the other end of each element: the index of its mark; None for a mark that has none.
+    """Find the other end of each element: the index of its mark; None for a mark without one.
 
-    Elements whose ends are found are nested, or apart. An end belongs to the last begin of its name that has none yet;
-    begins behind that have no end then, as browsers see it.
+    The paired elements are nested or separate. An end belongs to the last unpaired begin of its name; unpaired begins
+    after that one stay without an end, as in browsers.
     """
     found: list[int | None] = [None] * len(marks)
     begun: list[int] = []
@@ -61,10 +61,10 @@ def partners(marks: Sequence[InlineTag]) -> list[int | None]:
 
 
 def overlap(marks: Sequence[InlineTag], ends: Sequence[int | None]) -> bool:
-    """Tell whether an element lacks its other end inside another one, as in <b>one <i>two</b> three</i>.
+    """Tell whether an element has only one end inside another one, as in <b>one <i>two</b> three</i>.
 
     Args:
-        ends: as `partners` gives them.
+        ends: the result of `partners`.
     """
     depth = 0
     for index, (mark, end) in enumerate(zip(marks, ends, strict=True)):

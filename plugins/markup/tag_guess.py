@@ -1,7 +1,7 @@
-"""The places of tags in a translation that is not aligned with its source.
+"""Places tags in a translation without word alignment.
 
-A tag goes beside the word that it stood beside, if the translation has that very word, such as a name or a number, and
-else as far into the translation, at the edge of a word. Tags never change their order: what was nested stays nested.
+A tag goes beside the word beside which it stood, if the translation has the same word, such as a name or a number;
+otherwise to the edge of a word at the same relative position. Tags keep their order, so nested tags stay nested.
 """
 
 import re
@@ -15,7 +15,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def placed(text: str, marks: Sequence[InlineTag], translation: str) -> Iterator[Placed]:
-    """Yield where the marks go, left to right."""
+    """Yield the places of the marks, left to right."""
     if not marks:
         return
     guide = _Guide(text, translation)
@@ -35,7 +35,7 @@ def placed(text: str, marks: Sequence[InlineTag], translation: str) -> Iterator[
 
 
 class _Guide:
-    """Finds the place in a translation for a place in the text."""
+    """Maps places in the text to places in the translation."""
 
     def __init__(self, text: str, translation: str) -> None:
         self._text = text
@@ -48,7 +48,7 @@ class _Guide:
         self._same = {ours[word]: theirs[word] for word in ours.keys() & theirs.keys()}
 
     def content(self, content: str, place: int, least: int) -> int | None:
-        """Find the content of a mark in the translation: the third of three is the third, else it is the next."""
+        """Find a mark's content in the translation: the same occurrence if the counts are equal, else the next one."""
         if content not in self._contents:
             self._contents[content] = _places_of(content, self._text), _places_of(content, self._translation)
         ours, theirs = self._contents[content]
@@ -58,7 +58,7 @@ class _Guide:
         return theirs[following] if following < len(theirs) else None
 
     def before(self, place: int) -> int:
-        """Find the beginning of what follows a place of the text."""
+        """Find the start of the text that follows a place."""
         if self._text == self._translation:
             return place
         following = bisect_right(self._words, place, key=lambda word: word[1])
@@ -74,7 +74,7 @@ class _Guide:
         return there - len(lead) if self._translation.endswith(lead, 0, there) else there
 
     def after(self, place: int) -> int:
-        """Find the end of what stands before a place of the text."""
+        """Find the end of the text that precedes a place."""
         if self._text == self._translation:
             return place
         preceding = bisect_left(self._words, place, key=lambda word: word[0]) - 1
@@ -92,7 +92,7 @@ class _Guide:
         return there + len(trail) if self._translation.startswith(trail, there) else there
 
     def word_end(self, place: int) -> int:
-        """Find the end of the word of the translation that begins there or next."""
+        """Find the end of the translation's word at a place, or of the next word."""
         following = bisect_right(self._ends, place)
         return self._ends[following] if following < len(self._ends) else len(self._translation)
 
@@ -101,7 +101,7 @@ class _Guide:
 
 
 def _singles(text: str) -> dict[str, int]:
-    """Find the words that a text has once, and where each begins."""
+    """Find the words that occur once in a text, with their starts."""
     places: dict[str, int] = {}
     for word in _WORD.finditer(text):
         places[word[0]] = -1 if word[0] in places else word.start()
@@ -109,11 +109,11 @@ def _singles(text: str) -> dict[str, int]:
 
 
 def _places_of(content: str, text: str) -> list[int]:
-    """List the places where a text has a content, overlapping or not."""
+    """List all places where a content occurs in a text, overlapping ones included."""
     return [match.start() for match in re.finditer(f"(?={re.escape(content)})", text)]
 
 
 def _nearest(places: Sequence[int], wanted: float) -> int:
-    """Find the place nearest to the wanted one; `places` ascend, and there is one."""
+    """Find the place nearest to the wanted one; `places` ascend, and are not empty."""
     following = bisect_left(places, wanted)
     return min(places[max(following - 1, 0) : following + 1], key=lambda place: abs(place - wanted))

@@ -1,8 +1,8 @@
-"""The places of tags in a translation whose words are aligned with those of its source.
+"""Places tags in a translation with word alignment.
 
-Each element goes around the words that its own words became, inside the element that it is in. Where elements would
-overlap, the one whose words are clearer chooses first. Elements beside each other may change places, as their words do;
-all other marks keep their order among those beside them.
+Each element is put around the words that correspond to its own words, inside its parent element. If elements would
+overlap, the element with the higher alignment weight chooses first. Sibling elements may change their order, as their
+words do; all other marks keep their order among their siblings.
 """
 
 import re
@@ -22,7 +22,7 @@ _SHARE: Final = itemgetter(0)
 
 
 def placed(text: str, marks: Sequence[InlineTag], translation: str, alignment: Alignment) -> Iterator[Placed]:
-    """Yield where the marks go, left to right."""
+    """Yield the places of the marks, left to right."""
     whole = _tree(text, marks)
     whole.target = 0, len(translation)
     pair = _Pair(text, translation, alignment)
@@ -36,15 +36,15 @@ def placed(text: str, marks: Sequence[InlineTag], translation: str, alignment: A
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """An element and what is in it, or a mark that is none.
+    """An element with its content, or a mark that is no element.
 
     Attributes:
-        source: characters of the text that it holds.
-        before: how it is written, or how its begin is ...
-        after: ... and its end; None: it is no element.
+        source: the span of the text that it contains.
+        before: the source of the mark, or of the element's begin ...
+        after: ... and of its end; None: no element.
         closes: see :class:`InlineTag`.
-        inside: what it holds, in the order of the text.
-        target: characters of the translation that it is to hold, or to take the place of.
+        inside: the items in it, in the order of the text.
+        target: the span of the translation that it contains or replaces.
     """
 
     source: Span
@@ -56,7 +56,7 @@ class _Item:
 
 
 def _tree(text: str, marks: Sequence[InlineTag]) -> _Item:
-    """Make an element of the whole text, with all marks in it."""
+    """Make an element for the whole text, with all marks in it."""
     whole = _Item((0, len(text)), "")
     open_items = [whole]
     for index, (mark, partner) in enumerate(zip(marks, partners(marks), strict=True)):
@@ -73,7 +73,7 @@ def _tree(text: str, marks: Sequence[InlineTag]) -> _Item:
 
 
 def _in_order(whole: _Item) -> Iterator[Placed]:
-    """Yield the marks of all that is inside, by their places in the translation."""
+    """Yield the marks inside an element, by their places in the translation."""
     pending: list[_Item | Placed] = list(reversed(whole.inside))
     while pending:
         item = pending.pop()
@@ -90,7 +90,7 @@ def _in_order(whole: _Item) -> Iterator[Placed]:
 
 
 class _Pair:
-    """A text and its translation, and which word became which."""
+    """A text and its translation, with their word alignment."""
 
     def __init__(self, text: str, translation: str, alignment: Alignment) -> None:
         self.text = text
@@ -99,12 +99,12 @@ class _Pair:
         self._contents: dict[str, list[int]] = {}
 
     def words_of(self, item: _Item) -> tuple[int, int] | None:
-        """Find the words [first, last) of the text that an item holds, or parts of; None where it holds none."""
+        """Find the words [first, last) of the text that an item contains, wholly or in part; None if there are none."""
         first, last = self.alignment.source_run(*item.source)
         return (first, last) if first < last and item.source[0] < item.source[1] else None
 
     def before(self, place: int, ours: int, theirs: int) -> int:
-        """Find the place in front of a word of the translation: of what leads to it in the text, or inside it."""
+        """Find the place before a word of the translation, or inside it, that corresponds to a place in the text."""
         (start, stop), start_there = self.alignment.source_words[ours], self.alignment.target_words[theirs][0]
         if start < place < stop:
             return start_there + (place - start if self._same(ours, theirs) else 0)
@@ -112,7 +112,7 @@ class _Pair:
         return start_there - (len(lead) if self.translation.endswith(lead, 0, start_there) else 0)
 
     def after(self, place: int, ours: int, theirs: int) -> int:
-        """Find the place behind a word of the translation: of what follows it in the text, or inside it."""
+        """Find the place after a word of the translation, or inside it, that corresponds to a place in the text."""
         (start, stop), stop_there = self.alignment.source_words[ours], self.alignment.target_words[theirs][1]
         if start < place < stop:
             return stop_there - (stop - place if self._same(ours, theirs) else 0)
@@ -120,14 +120,14 @@ class _Pair:
         return stop_there + (len(trail) if self.translation.startswith(trail, stop_there) else 0)
 
     def inside(self, span: Span, ours: int, theirs: int) -> Span | None:
-        """Find a part of a word in the translation; None where it is no mere part, or the word is another there."""
+        """Find a part of a word in the translation; None if the span is no part, or the word differs there."""
         (start, stop), start_there = self.alignment.source_words[ours], self.alignment.target_words[theirs][0]
         if not (start <= span[0] and span[1] <= stop and span != (start, stop) and self._same(ours, theirs)):
             return None
         return start_there + span[0] - start, start_there + span[1] - start
 
     def nearest(self, content: str, wanted: int) -> Span | None:
-        """Find what reads so in the translation, closest to a place; None where nothing does."""
+        """Find the occurrence of a content in the translation closest to a place; None if there is none."""
         if content not in self._contents:
             found = re.finditer(f"(?={re.escape(content)})", self.translation)
             self._contents[content] = [match.start() for match in found]
@@ -143,11 +143,11 @@ class _Pair:
 
 
 class _Run(NamedTuple):
-    """An element that goes around words of the translation.
+    """An element around words of the translation.
 
     Attributes:
         target: words [first, last) of the translation.
-        source: words [first, last) of the text that it holds.
+        source: words [first, last) of the text that the element contains.
         item: the element.
     """
 
@@ -157,7 +157,7 @@ class _Run(NamedTuple):
 
 
 class _Level:
-    """The room of an element in the translation, and what of it the items inside have taken."""
+    """The span of an element in the translation, and the parts of it that the items inside have taken."""
 
     def __init__(self, element: _Item, pair: _Pair) -> None:
         self._element = element
@@ -168,17 +168,17 @@ class _Level:
         self._last = max(self._first, bisect_left(pair.alignment.target_starts, self._high))
         self._free = np.zeros(len(pair.alignment.target_words), np.bool_)
         self._free[self._first : self._last] = True
-        self._taken: list[Span] = []  # in their order, without empty ones
+        self._taken: list[Span] = []  # sorted, without empty spans
 
     def place(self) -> None:
-        """Give all items inside their places, and sort them by these."""
+        """Place all items inside the element, and sort them by place."""
         rest = [item for item in self._element.inside if not self._place_exactly(item)]
         rest = self._place_around_words(rest)
         self._place_beside_words(rest)
         self._element.inside.sort(key=_TARGET)
 
     def _place_exactly(self, item: _Item) -> bool:
-        """Place a part of a word that the translation has too, or what is kept and stands there; tells if it did."""
+        """Place a part of a word that the translation has too, or kept content; tells whether it was found."""
         words = self._pair.words_of(item)
         found = None
         if item.after is None and item.source[0] < item.source[1]:
@@ -202,7 +202,7 @@ class _Level:
         return low <= span[0] and span[1] <= high
 
     def _place_around_words(self, items: Sequence[_Item]) -> list[_Item]:
-        """Place elements with words in them, the clearest first; returns all others."""
+        """Place elements with words, the highest weight first; returns the remaining items."""
         wanted: list[tuple[float, _Run]] = []
         for item in items:
             words = self._pair.words_of(item) if item.after is not None else None
@@ -222,7 +222,7 @@ class _Level:
         return [item for item in items if id(item) not in around]
 
     def _spread(self, runs: Sequence[_Run]) -> None:
-        """Put the ends of elements beside their words, or beside what stands there in the text too."""
+        """Put the ends of elements beside their words, or beside the same characters around them in both texts."""
         starts = [self._alignment.target_words[run.target[0]][0] for run in runs]
         low = self._low
         for (target, source, item), start, following in zip(runs, starts, [*starts, self._high][1:], strict=True):
@@ -237,12 +237,12 @@ class _Level:
         self._taken = sorted([*self._taken, *[span for *_, item in runs if (span := item.target)[0] < span[1]]])
 
     def _place_beside_words(self, items: Sequence[_Item]) -> None:
-        """Place what holds no word, or has no room for its words: in its order, outside of all that is placed."""
+        """Place items without words or without free words: in their order, outside all placed items."""
         least = self._low
         for item in items:
             begin = min(max(self._beside(item), least), self._high)
             following = bisect_right(self._taken, begin, key=lambda span: span[0])
-            if following and begin < (span := self._taken[following - 1])[1]:  # inside
+            if following and begin < (span := self._taken[following - 1])[1]:  # inside a placed item
                 begin = span[1] if self._follows(item) else span[0]
             least = begin
             content = self._pair.text[slice(*item.source)]
@@ -253,7 +253,7 @@ class _Level:
             item.target = begin, least
 
     def _beside(self, item: _Item) -> int:
-        """Find the place behind the word in front of an item, or in front of the word behind it."""
+        """Find the place after the word before an item, or before the word after it."""
         place, (low, high) = item.source[0], self._element.source
         ours = self._alignment.source_words
         preceding = bisect_left(self._alignment.source_starts, place) - 1
@@ -265,10 +265,10 @@ class _Level:
         return self._low
 
     def _follows(self, item: _Item) -> bool:
-        """Tell whether an item belongs to what stands before it."""
+        """Tell whether an item belongs to the text before it."""
         start, stop = item.source
         return item.closes or (start < stop and start > 0 and not self._pair.text[start - 1].isspace())
 
     def _clearest(self, ours: int) -> int:
-        """Find the word in the room of the element that attends most to a word of the text; there is one."""
+        """Find the word in the element's span with the highest weight for a word of the text; the span has words."""
         return self._first + int(self._alignment.weights[self._first : self._last, ours].argmax())

@@ -1,8 +1,8 @@
-"""XML to the texts between its tags. What comes of it is put together as that of HTML is, see `html`.
+"""XML: extracts the texts between tags. The result is put together as for HTML, see `html`.
 
-No list of names says here what ends a sentence, as in HTML: all tags stand inside one, unless a caller says otherwise.
-A pattern finds the tags, as no reader of XML gives each with its source. Nothing is an error: what is no tag is text.
-Comments, CDATA sections and the like are kept.
+Unlike HTML, no list of names says which tags end a sentence: all tags stand inside one, unless the caller says
+otherwise. A pattern finds the tags, since no XML reader gives the source of each tag. No XML is an error: other
+characters are text. Comments, CDATA sections and the like are kept.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Final
 from plugins.markup.html import BLANKS, KEPT_WORD, Block, OpenBlock
 from service.options import XmlTags
 
-# Each alternative reads a character once, as texts may be hostile: what has no end goes on to the end of the text.
+# Each alternative reads a character once, since texts may be hostile: an unclosed construct extends to the text's end.
 _TOKEN: Final = re.compile(
     r"""<!--.*?(?:-->|\Z) | <!\[CDATA\[.*?(?:\]\]>|\Z) | <\?.*?(?:\?>|\Z)
     | <!DOCTYPE[^<>\[]*+(?:\[[^\]]*+\]?)?[^<>]*+>?
@@ -26,11 +26,11 @@ _HARD_BLANK: Final = "\xa0"  # XML has no name for it
 
 
 def parse(xml: str, tags: XmlTags) -> Iterator[str | Block]:
-    """Yield, in the order of the source, what is to stay as it is, and what is text.
+    """Yield the kept source and the blocks of text, in the order of the source.
 
     Args:
         xml: any text.
-        tags: what the names of elements mean.
+        tags: the meaning of element names.
     """
     tokens = list(_TOKEN.finditer(xml))
     ends = _ends(tokens, tags)
@@ -59,12 +59,12 @@ def parse(xml: str, tags: XmlTags) -> Iterator[str | Block]:
 
 
 def _character(reference: str) -> str:
-    """Give what a reference stands for; "" where nobody knows, or it is no character."""
+    """Resolve a character reference; "" if it is unknown, or is no character."""
     return unescape(f"&{reference}") if reference[:1] == "#" else html5.get(reference, "")
 
 
 def _ends(tokens: Sequence[re.Match[str]], tags: XmlTags) -> dict[int, int]:
-    """Find where the elements that are kept end, by the index of the begin of each; not those that have no end."""
+    """Find the ends of kept elements, by the index of each start tag; elements without an end are left out."""
     ends: dict[int, int] = {}
     begun: dict[str, list[int]] = {name: [] for name in tags.kept}
     for index, token in enumerate(tokens):

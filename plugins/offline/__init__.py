@@ -1,1 +1,1 @@
-"""What `dragoman translate`, `detect`, `score`, `models` and `bulk` do without a server."""
+"""The server-less part of `dragoman translate`, `detect`, `score`, `models` and `bulk`."""

@@ -1,4 +1,4 @@
-"""An engine without a server, its queue, metrics and cache: decodes what is all there, as the server does."""
+"""An engine without server, queue, metrics or cache: decodes given segments as the server does."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,12 +11,12 @@ from service.engine.graphs import Graphs, open_graphs, open_runners
 from service.engine.runner import Runner, Watch, encode
 from service.runtime.interfaces import Memory
 
-# Slots for which a thread takes segments at once.
+# The number of slots for which a thread takes segments at a time.
 _PORTION: Final = 32
 
 
 class OfflineEngine:
-    """Threads that each drive a runner of their own, over one pair of sessions, while `decode` runs."""
+    """Threads that each drive their own runner, over shared sessions, while `decode` runs."""
 
     def __init__(
         self,
@@ -33,14 +33,14 @@ class OfflineEngine:
         """Load the graphs and reserve the slots.
 
         Args:
-            bundle: what to run.
+            bundle: the bundle to run.
             device: cpu or cuda.
             threads: decoding threads; 0: one per core, or one on a GPU.
             run_threads: as for `service.runtime.sessions.open_session`.
-            slots: segments that one thread decodes at a time.
+            slots: the number of segments that one thread decodes at a time.
             shortlist: as for `service.engine.graphs.open_graphs`.
-            packed: as for `service.runtime.sessions.open_session`: without, less memory and more time.
-            graphs: of the bundle, where they are open already; closed with the engine.
+            packed: as for `service.runtime.sessions.open_session`; False: less memory and more time.
+            graphs: open graphs of the bundle; they are closed with the engine. None: the graphs are opened here.
 
         Raises:
             BundleError: a graph cannot be loaded on the device, or there is no memory for the slots.
@@ -54,35 +54,35 @@ class OfflineEngine:
         """Decode until all segments have ended.
 
         Raises:
-            ValueError: a segment takes more slots than a thread has.
-            TextFailedError: a graph fails on a segment; the others have been decoded.
-            Exception: a graph fails whatever the segment.
+            ValueError: a segment needs more slots than a thread has.
+            TextFailedError: a graph fails on a segment; the other segments have been decoded.
+            Exception: a graph fails independently of the segment.
         """
         for decode in decodes:
             if decode.slots > (slots := self._runners[0].slots):
                 raise ValueError(f"a beam of {decode.slots} hypotheses needs as many slots, there are {slots}")
-        # The longest first: those that share a run of the encoder pad little, and the last to run are short.
+        # Longest first: segments in one encoder run need little padding, and the last segments to run are short.
         pending = deque(sorted(decodes, key=lambda decode: len(decode.source_ids), reverse=True))
-        own, *others = self._runners  # a GPU's recorded runs belong to the thread: the caller's is the same each time
+        own, *others = self._runners  # a GPU's recordings belong to a thread: the caller's runner is always the same
         with ThreadPoolExecutor(len(self._runners)) as pool:
             started = [pool.submit(drive, runner, self._portions(pending)) for runner in others]
             try:
                 drive(own, self._portions(pending))
             finally:
-                pending.clear()  # where it fails, the others need not go on
+                pending.clear()  # after a failure, the other threads need not continue
             for finished in started:
                 finished.result()
         raise_first(decodes)
 
     def close(self) -> None:
-        """End the sessions; nothing is decoded after it."""
+        """Close the sessions; nothing can be decoded afterwards."""
         for runner in self._runners:
             runner.close()
         for graph in self._graphs:
             graph.close()
 
     def _portions(self, pending: deque[Decode]) -> Iterator[list[Decode]]:
-        """Take from the segments that are left, which other threads take from too, no more than a share of them."""
+        """Take segments from the shared queue of all threads, at most an equal share of the rest at a time."""
         most_tokens = self._runners[0].run_size.tokens
         while pending:
             count, slots, tokens = -(-len(pending) // len(self._runners)), 0, 0
@@ -90,7 +90,7 @@ class OfflineEngine:
             while pending and len(portion) < count and slots < _PORTION and tokens < most_tokens:
                 try:
                     decode = pending.popleft()
-                except IndexError:  # another thread was sooner
+                except IndexError:  # another thread took the last segment
                     break
                 portion.append(decode)
                 slots += decode.slots
@@ -99,16 +99,16 @@ class OfflineEngine:
 
 
 def drive(runner: Runner, waves: Iterable[Sequence[Decode]], watch: Watch | None = None) -> None:
-    """Decode segments; one on which a graph fails ends with an error.
+    """Decode segments; a segment on which a graph fails ends with an error.
 
     Args:
-        runner: its slots are free; what was in them after a failure is forgotten.
-        waves: of segments, none of which takes more slots than there are; the next wave is asked for before a step for
-            which the one before it leaves slots free.
-        watch: sees what ids are chosen from.
+        runner: its slots are free; the remains of a failed run in them are discarded.
+        waves: groups of segments, none of which needs more slots than there are; the next wave is requested before a
+            step for which the previous one leaves slots free.
+        watch: gets the logits from which ids are chosen.
 
     Raises:
-        Exception: a graph fails whatever the segment.
+        Exception: a graph fails independently of the segment.
     """
     scheduler, coming = runner.scheduler, iter(waves)
     scheduler.clear()

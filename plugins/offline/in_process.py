@@ -1,4 +1,4 @@
-"""What `dragoman translate`, `detect`, `score` and `models` do without a server: read bundles, and use one of them."""
+"""The functions of `dragoman translate`, `detect`, `score` and `models` without a server: they read and use bundles."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -39,13 +39,13 @@ _Bundles = list[tuple[Path, Manifest]]
 
 
 def folders(models: Models) -> tuple[str, ...]:
-    """List the folders of bundles; what is not there yet is imported.
+    """List the folders of bundles; missing models are imported.
 
     Args:
-        models: their names, as the setting `models`; None: that of the environment, else the models of the server.
+        models: the names, as in the setting `models`; None: from the environment, else the server's default models.
 
     Raises:
-        DataError: a name means nothing, or models that only a server can put together.
+        DataError: a name is invalid, or means models that only a server can combine.
     """
     found = shelf.bring(read_settings(models))
     if found.pivot:
@@ -54,10 +54,10 @@ def folders(models: Models) -> tuple[str, ...]:
 
 
 def manifests(models: Models) -> _Bundles:
-    """List bundles with their manifests, by the names of the models.
+    """List bundles with their manifests, sorted by the names of the models.
 
     Raises:
-        BundleError: there is none, or a manifest cannot be read.
+        BundleError: there is no bundle, or a manifest cannot be read.
         DataError: as `folders`.
     """
     found: list[tuple[Path, Manifest]] = []
@@ -71,14 +71,14 @@ def manifests(models: Models) -> _Bundles:
 def translator(
     models: Models, *, model: str, source: str, target: str, **options: Any
 ) -> Callable[[list[str]], list[Translation]]:
-    """Load the model that is meant, and give the function that translates texts with it.
+    """Load the chosen model, and return a function that translates texts with it.
 
     Args:
-        source: BCP-47 code of the language to translate from; "": any; "auto": that of each text, which is detected.
-        options: as the command line has them, see :func:`_translator`.
+        source: BCP-47 code of the source language; "": any; "auto": the detected language of each text.
+        options: the options of the command line, see :func:`_translator`.
 
     Raises:
-        DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
+        DragomanError: no single model fits, a bundle cannot be read, or a setting or an option is invalid.
     """
     bundles = _bundles(models)
     if detects(own := [manifest for _, manifest in bundles], model, source, target):
@@ -89,14 +89,14 @@ def translator(
 def _translator(
     bundles: _Bundles, *, model: str, source: str, target: str, html: bool, **options: Any
 ) -> Callable[[list[str]], list[Translation]]:
-    """Give the function that translates texts with one model; the request is checked as a server does.
+    """Return a function that translates texts with one model; requests are checked as by a server.
 
     Args:
-        source: BCP-47 code of the language to translate from; "": any.
-        options: others of `dragoman.options.Options`; glossaries are in the folder that the settings name.
+        source: BCP-47 code of the source language; "": any.
+        options: further options of `dragoman.options.Options`; glossaries are in the folder of the settings.
 
     Raises:
-        DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
+        DragomanError: no single model fits, a bundle cannot be read, or a setting or an option is invalid.
         ValueError: a number does not fit the request.
     """
     settings = read_settings()
@@ -127,16 +127,16 @@ def _translator(
 def _detecting_translator(
     bundles: _Bundles, own: Sequence[Manifest], *, model: str, target: str, **options: Any
 ) -> Callable[[list[str]], list[Translation]]:
-    """Give the function that translates texts, each with a model of its language, which is loaded when it is needed.
+    """Return a function that translates each text with a model of its language, which is loaded at first use.
 
     Raises:
-        DragomanError: no model is meant.
+        DragomanError: no model fits.
     """
     named = [manifest for manifest in own if model in ("", manifest.name)]
     codes = dict.fromkeys(code for manifest in named for code in manifest.source_languages)
     sources = [code for code in codes if any(translates(each, code, target) for each in named) and code != target]
     if not sources:
-        choose(own, model, "", target)  # it says what there is
+        choose(own, model, "", target)  # raises an error that lists the models
     tongues = Tongues.of(sources, _languages(own))
     detector = new_detector()
     translator_of = cache(lambda code: _translator(bundles, model=model, source=code, target=target, **options))
@@ -160,10 +160,10 @@ def _detecting_translator(
 
 
 def detector(models: Models, *, html: bool) -> Callable[[list[str]], list[list[DetectedLanguage]]]:
-    """Give the function that says in which languages texts are, the most probable first.
+    """Return a function that gives the probable languages of texts, the most probable first.
 
     Raises:
-        BundleError: there is none, or a manifest cannot be read.
+        BundleError: there is no bundle, or a manifest cannot be read.
     """
     own = [manifest for _, manifest in manifests(models)]
     tongues = Tongues.of(sorted({code for each in own for code in each.source_languages}), _languages(own))
@@ -179,15 +179,15 @@ def detector(models: Models, *, html: bool) -> Callable[[list[str]], list[list[D
 def scorer(
     models: Models, *, model: str, source: str, target: str
 ) -> Callable[[Sequence[tuple[str, str]]], list[Score]]:
-    """Load a model, and give the function that scores pairs of texts and translations with it.
+    """Load a model, and return a function that scores pairs of texts and translations with it.
 
     Args:
-        model: name of the model that is meant; "": any.
+        model: the name of the model; "": any.
         source: BCP-47 code of the language of the texts; "": any.
-        target: of the language of the translations; "": any.
+        target: BCP-47 code of the language of the translations; "": any.
 
     Raises:
-        DragomanError: no one model is meant, a bundle cannot be read, or a setting is impossible.
+        DragomanError: no single model fits, a bundle cannot be read, or a setting is invalid.
     """
     settings = read_settings()
     bundle = _chosen(_bundles(models), model, source, target)
@@ -209,23 +209,23 @@ def _languages(manifests: Iterable[Manifest]) -> set[str]:
 
 
 def read_settings(models: Models = None) -> Settings:
-    """Read the settings from the environment, but for the models where they are given.
+    """Read the settings from the environment; given models replace the setting `models`.
 
     Raises:
-        SettingsError: one is unknown or impossible.
+        SettingsError: a setting is unknown or invalid.
     """
     return load({"models": models} if models else {}, other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
 
 
 def _bundles(models: Models) -> _Bundles:
-    """List bundles of which one can be meant by its name; raises BundleError where two have the same."""
+    """List bundles with unique model names; raises BundleError if two have the same name."""
     bundles = manifests(models)
     check_names(dict(bundles))
     return bundles
 
 
 def _chosen(bundles: _Bundles, model: str, source: str, target: str) -> Bundle:
-    """Open the bundle that is meant."""
+    """Open the chosen bundle."""
     manifest = choose([manifest for _, manifest in bundles], model, source, target)
     return Bundle.open(next(path for path, other in bundles if other is manifest))
 

@@ -1,4 +1,4 @@
-"""Texts that are translated or scored in this thread, all of them together."""
+"""Translates or scores texts in this thread, all texts together."""
 
 import sys
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ Outcome = TextResult | DragomanError
 
 
 class Decodes(Protocol):
-    """An offline engine of the same bundle."""
+    """An offline engine for the bundle of the translator."""
 
     def decode(self, decodes: list[Decode]) -> None:
         """Decode until all segments are finished; then raises TextFailedError where one has failed."""
@@ -40,7 +40,7 @@ def translate_each(
     """Translate texts.
 
     Returns:
-        The result of each, or why it cannot be translated.
+        The result of each text, or the error if it cannot be translated.
     """
     return _decoded(engine, (translator.open(text, options) for text in texts))
 
@@ -51,7 +51,7 @@ def score_offline(
     """Score pairs.
 
     Returns:
-        The result of each, or why it cannot be scored.
+        The result of each pair, or the error if it cannot be scored.
     """
     return _decoded(engine, (open_pair(translator, pair, options) for pair in pairs))
 
@@ -59,8 +59,8 @@ def score_offline(
 def _decoded(engine: Decodes, documents: Iterable[Document]) -> list[Outcome]:
     read = [_read(document) for document in documents]
     segments = [segment for each in read if isinstance(each, Document) for segment in each.segments]
-    with redirect_stdout(sys.stderr):  # where a log belongs: on standard output come translations
-        with suppress(TextFailedError):  # its segment has it, too
+    with redirect_stdout(sys.stderr):  # the log; standard output is for translations
+        with suppress(TextFailedError):  # the segment has the error, too
             engine.decode([segment.decode for segment in segments])
         for segment in segments:
             segment.finished = True
@@ -68,7 +68,7 @@ def _decoded(engine: Decodes, documents: Iterable[Document]) -> list[Outcome]:
 
 
 def _read(document: Document) -> Document | InvalidRequestError:
-    """Give a document that is read, or why it cannot be."""
+    """Read a document; give it, or the error if it cannot be read."""
     try:
         document.read_all()
     except InvalidRequestError as error:

@@ -1,4 +1,4 @@
-"""The page to type into, and the guide for programs."""
+"""The web page to translate text, and the guide for programs."""
 
 from starlette.routing import BaseRoute
 

@@ -1,4 +1,4 @@
-"""The page to type into and a guide for programs: their files, and what a browser may do with them."""
+"""The web page to translate text and the guide for programs: their files, and their security headers."""
 
 import hashlib
 import html
@@ -35,8 +35,8 @@ FILES: Final = {
 }
 PAGES: Final = {"/": "index.html", "/docs": "guide.html"}
 _HTML: Final = "text/html; charset=utf-8"
-_FORM_BYTES: Final = 4_096  # around a file in the form that carries it
-# A page loads and calls its own server only, in no frame, and makes elements of no text.
+_FORM_BYTES: Final = 4_096  # for the parts of the form around the file
+# The page may load from and call its own server only, in no frame, and may not create elements from text.
 _POLICY: Final = "; ".join(
     [
         "default-src 'none'",
@@ -58,8 +58,8 @@ def routes(max_text_bytes: int, max_request_bytes: int, pivot_language: str) -> 
 
     Args:
         max_text_bytes: the limit of one text.
-        max_request_bytes: the limit of a request that carries a file.
-        pivot_language: over which texts are translated where no model serves both languages; "": over none.
+        max_request_bytes: the limit of a request with a file.
+        pivot_language: the intermediate language if no model serves both languages; "": none.
     """
     values = {
         "max_text_bytes": max_text_bytes,
@@ -80,7 +80,7 @@ def routes(max_text_bytes: int, max_request_bytes: int, pivot_language: str) -> 
 def _route(path: str, content: bytes, kind: str) -> Route:
     etag = f'"{hashlib.sha256(content).hexdigest()}"'
     headers = {
-        # Asks each time whether there is another one, so that all files are of one version.
+        # The browser asks each time for a newer version, so that all files are of one version.
         "cache-control": "no-cache",
         "etag": etag,
         "content-security-policy": _POLICY,

@@ -1,1 +1,1 @@
-"""Several servers on the same ports, and what they share: a supervisor, the weights, a page of metrics."""
+"""Several servers on the same ports, and their shared parts: a supervisor, the weights, a page of metrics."""

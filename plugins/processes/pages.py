@@ -1,4 +1,4 @@
-"""The metrics of several servers: each answers on a local socket, and one page over HTTP shows the sums."""
+"""The metrics of several servers: each server answers on a local socket, and one HTTP page shows the sums."""
 
 import asyncio
 import json
@@ -18,12 +18,12 @@ from prometheus_client.registry import Collector
 from dragoman.exit_codes import EXIT_OK
 from plugins.processes.totals import Page, Totals, page_from_json, page_of
 
-_PATIENCE_S: Final = 2.0  # with a process that does not answer
+_PATIENCE_S: Final = 2.0  # for the answer of a process
 
 
 @asynccontextmanager
 async def answering(listening: socket.socket, registry: CollectorRegistry) -> AsyncIterator[None]:
-    """Answer each connection to a socket with the metrics of this process, as JSON."""
+    """Answer each connection to a socket with the metrics of this process, in JSON."""
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         page = await asyncio.to_thread(page_of, registry, os.getpid())
@@ -39,10 +39,10 @@ async def answering(listening: socket.socket, registry: CollectorRegistry) -> As
 def show_sum(
     listening: socket.socket, names: Sequence[bytes], supervisor: int, tell_serving: Callable[[], None]
 ) -> int:
-    """Serve the page of the sums until the supervisor ends.
+    """Serve the page of sums until the supervisor ends.
 
     Args:
-        supervisor: a pipe that ends with it.
+        supervisor: a pipe that is closed when the supervisor ends.
         tell_serving: called once the page can be read.
 
     Returns:
@@ -55,7 +55,7 @@ def show_sum(
     server.socket = listening
     Thread(target=server.serve_forever, daemon=True).start()
     tell_serving()
-    # The event loops of the servers have made it one that does not block.
+    # The event loops of the servers have made the shared pipe non-blocking.
     select.select([supervisor], [], [])
     return EXIT_OK
 
@@ -64,13 +64,13 @@ class SumOfServers(Collector):
     """The metrics of several servers.
 
     Args:
-        names: of their sockets; a server that takes the place of another answers on the same one.
+        names: the names of their sockets; a restarted server uses the same socket.
     """
 
     def __init__(self, names: Sequence[bytes]) -> None:
         self._names = names
         self._totals = Totals()
-        self._lock = Lock()  # two may read the page at a time
+        self._lock = Lock()  # the page may be read twice at the same time
 
     def collect(self) -> Iterable[Metric]:
         """Give the sums."""
@@ -84,7 +84,7 @@ async def _read_all(names: Sequence[bytes]) -> dict[int, Page]:
 
 
 async def _read(name: bytes) -> Page | None:
-    """Read the metrics of a server; None where it does not answer."""
+    """Read the metrics of a server; None if it does not answer."""
     try:
         async with asyncio.timeout(_PATIENCE_S):
             reader, writer = await asyncio.open_unix_connection(name)  # type: ignore[arg-type]  # the name of no file

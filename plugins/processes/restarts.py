@@ -1,27 +1,27 @@
-"""Which processes of a group run, which start again and when, and when all are given up; no clock of its own."""
+"""Restart rules: which processes of a group run, when they are restarted, and when all are stopped. Has no clock."""
 
 from dataclasses import dataclass
 from typing import Final
 
-_LONG_LIFE_S: Final = 60.0  # after it, what went wrong before is forgotten
-_PAUSES_S: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)  # before a start, by the failures in a row
-_LAST_START: Final = 5  # of those that fail in a row while no server serves
+_LONG_LIFE_S: Final = 60.0  # after it, earlier failures are forgotten
+_PAUSES_S: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)  # before a start, by the number of failures in a row
+_LAST_START: Final = 5  # failed starts in a row, while no server serves
 
 
 @dataclass(slots=True)
 class Member:
-    """One process, and those that took its place.
+    """A process and its replacements.
 
     Attributes:
-        name: for the log.
+        name: the name for the log.
         is_server: whether it takes calls.
-        pid: of the process that runs; 0: none does.
-        serves: whether that one does its work.
-        has_served: whether one ever did.
-        failures: processes in a row that ended soon.
-        failed_starts: processes in a row that ended before they served.
-        since_s: when the process began to serve.
-        due_s: when the next one is to start.
+        pid: the id of the running process; 0: none runs.
+        serves: whether the running process is ready.
+        has_served: whether any process of the member was ever ready.
+        failures: number of processes in a row that ended soon.
+        failed_starts: number of processes in a row that ended before they were ready.
+        since_s: when the process became ready.
+        due_s: when the next process is to start.
     """
 
     name: str
@@ -37,11 +37,11 @@ class Member:
 
 @dataclass(slots=True)
 class Group:
-    """All processes under one supervisor; times are of one clock, in seconds.
+    """All processes under one supervisor; all times are from the same clock, in seconds.
 
     Attributes:
-        members: in the order in which they start.
-        stopping: whether no process starts any more; set here where one cannot be started.
+        members: in the order in which they are started.
+        stopping: whether no process is started any more; set here if a process cannot be started.
     """
 
     members: list[Member]
@@ -49,33 +49,33 @@ class Group:
 
     @property
     def running(self) -> list[Member]:
-        """Members with a process."""
+        """The members with a running process."""
         return [member for member in self.members if member.pid]
 
     @property
     def all_serve(self) -> bool:
-        """Whether each member does its work."""
+        """Whether all members are ready."""
         return all(member.serves for member in self.members)
 
     def due(self, now_s: float) -> list[Member]:
-        """Give the members whose process is to start now."""
+        """Give the members to start now."""
         if self.stopping:
             return []
         return [member for member in self.members if not member.pid and member.due_s <= now_s]
 
     def wait_s(self, now_s: float) -> float | None:
-        """Give the seconds until the next process is to start; None: none is."""
+        """Give the seconds until the next start; None: no start is due."""
         waiting = [] if self.stopping else [member.due_s for member in self.members if not member.pid]
         return max(0.0, min(waiting) - now_s) if waiting else None
 
     def note_serving(self, member: Member, now_s: float) -> None:
-        """Note that a process does its work."""
+        """Note that a process is ready."""
         member.serves = member.has_served = True
         member.failed_starts = 0
         member.since_s = now_s
 
     def note_end(self, member: Member, now_s: float) -> None:
-        """Note that a process has ended; decides when the next one starts, or that all are to stop."""
+        """Note that a process has ended; sets the time of the next start, or stops all processes."""
         lived_s = now_s - member.since_s if member.serves else 0.0
         member.failures = 1 if lived_s > _LONG_LIFE_S else member.failures + 1
         member.failed_starts += not member.serves

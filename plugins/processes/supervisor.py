@@ -1,4 +1,4 @@
-"""Several servers on the same ports: forked from one process, watched, started again, reloaded and ended together."""
+"""A supervisor for several servers on the same ports: it forks, watches, restarts, reloads and ends them."""
 
 import gc
 import os
@@ -36,23 +36,23 @@ _log = structlog.get_logger()
 
 
 def supervise(settings: Settings) -> int:
-    """Run as many servers as the settings say, until SIGTERM or SIGINT.
+    """Run the number of servers in the settings, until SIGTERM or SIGINT.
 
-    This process forks: in each process that it forks, this function gives the exit code of that one.
+    This process forks; in each forked process, this function returns the exit code of that process.
 
     Returns:
-        The exit code: 0 after a signal; else that of a process that could not be started.
+        The exit code: 0 after a signal; otherwise that of a process that could not be started.
 
     Raises:
         BundleError: a model cannot be served.
-        OSError: cannot listen on an address.
+        OSError: listening on an address failed.
     """
     logs.configure_without_thread(settings.log_format)
     return _Supervisor(settings).run()()
 
 
 class _Supervisor:
-    """Forks, and waits for signals, for the ends of processes and for word from them. It has no threads of its own."""
+    """Forks processes, and waits for signals, for their ends and for their messages. It has no threads of its own."""
 
     def __init__(self, settings: Settings) -> None:
         self._signals, writing = os.pipe()
@@ -67,25 +67,25 @@ class _Supervisor:
         }
         self._page = _listening(settings.metrics_address)
         self._opened = OpenedGraphs(settings)
-        plugins.load(plugins.PORTS)  # all share what they import
-        if settings.http_address:  # whose protocols detect languages: 80 MB that all share
+        plugins.load(plugins.PORTS)  # imported before the fork, so that all processes share the memory
+        if settings.http_address:  # detection over HTTP: 80 MB shared by all processes
             new_detector().load()
-        # Of documents in memory, each server would know its own alone.
+        # Without a folder, each server would know only its own documents.
         self._documents = "" if settings.documents or not settings.http_address else tempfile.mkdtemp()
         self._settings = settings.model_copy(update=addresses | {"documents": settings.documents or self._documents})
         self._sockets = [_local_socket() for _ in range(settings.processes)]
         self._servers = [Member(f"server {number}") for number in range(1, settings.processes + 1)]
         self._metrics = Member("metrics", is_server=False)
         self._group = Group([*self._servers, self._metrics])
-        self._words: dict[str, int] = {}  # by name of a member, the pipe in which its process says that it serves
+        self._words: dict[str, int] = {}  # for each member, the pipe on which its process reports that it serves
         self._alive, self._own_end = os.pipe()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._signals, selectors.EVENT_READ, self._take_signals)
         self._code = EXIT_OK
-        gc.freeze()  # no collection writes to what all processes share
+        gc.freeze()  # the garbage collector then does not write to shared memory
 
     def run(self) -> _Work:
-        """Work until all processes have ended; gives what is left to do, in a forked process its own work."""
+        """Run until all processes have ended; returns the remaining work, in a forked process its own work."""
         while True:
             for member in self._group.due(time.monotonic()):
                 if work := self._start(member):
@@ -96,7 +96,7 @@ class _Supervisor:
                 key.data()
 
     def _reserve(self, address: str, flag: str) -> str:
-        """See that an address is free, and let nobody but our servers have it; gives it with its port."""
+        """Check that an address is free, and keep it for our servers only; returns it with its port."""
         free = bound(Address.parse(address), flag)
         chosen = Address.parse(address)._replace(port=free[0].getsockname()[1])
         for one in free:
@@ -105,7 +105,7 @@ class _Supervisor:
         return str(chosen)
 
     def _start(self, member: Member) -> _Work | None:
-        """Fork; gives the work of the new process there, and None here."""
+        """Fork; returns the work of the new process there, and None here."""
         reading, writing = os.pipe()
         signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
         pid = os.fork()
@@ -122,8 +122,8 @@ class _Supervisor:
         return None
 
     def _leave(self) -> None:
-        """In a forked process: let go of what is the supervisor's alone."""
-        os.setpgid(0, 0)  # Ctrl-C reaches the supervisor alone, which passes it on
+        """Release the supervisor's resources in a forked process."""
+        os.setpgid(0, 0)  # Ctrl-C reaches only the supervisor, which passes it on
         signal.set_wakeup_fd(-1)
         for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)
@@ -141,7 +141,7 @@ class _Supervisor:
         return partial(server.serve, self._settings, partial(loading.load, take=self._opened.take), worker)
 
     def _hear(self, member: Member) -> None:
-        """Note that a process serves, if it has said so before its end."""
+        """Note that a process serves, if it reported this before its end."""
         reading = self._words.pop(member.name)
         self._selector.unregister(reading)
         if os.read(reading, 1):
@@ -177,7 +177,7 @@ class _Supervisor:
             if not pid:
                 return
             for member in self._group.running:
-                if member.pid == pid:  # the first process of a container gets the children of others too
+                if member.pid == pid:  # the first process of a container also gets children of other processes
                     self._note_end(member, os.waitstatus_to_exitcode(status))
 
     def _note_end(self, member: Member, code: int) -> None:
@@ -205,11 +205,11 @@ class _Supervisor:
 
 
 def _ignore(*_: Any) -> None:
-    """Do nothing: the number of the signal is in the pipe."""
+    """Do nothing: the signal number is read from the pipe."""
 
 
 def _tell(writing: int) -> None:
-    """Say that a process serves."""
+    """Report that this process serves."""
     os.write(writing, b".")
     os.close(writing)
 
@@ -225,7 +225,7 @@ def _listening(metrics_address: str) -> socket.socket:
 
 
 def _local_socket() -> socket.socket:
-    """Listen under a name of no file that the system chooses."""
+    """Listen on an abstract socket whose name the system chooses."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind("")
     listening.listen()

@@ -1,4 +1,4 @@
-"""The metrics of several processes as those of one."""
+"""Combines the metrics of several processes into one set."""
 
 import operator
 from collections.abc import Callable, Iterable
@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-# Of a gauge that is not named here, the values add up.
+# How values of these gauges are combined; values of other gauges are added.
 _GAUGES: Final[dict[str, Callable[[float, float], float]]] = {
     "dragoman_serving": min,
     "dragoman_files_in_force": min,
@@ -24,10 +24,10 @@ class Family(NamedTuple):
     """One metric.
 
     Attributes:
-        name: of the metric.
-        text: of its help.
+        name: the name of the metric.
+        text: the help text.
         kind: counter, gauge, histogram or info.
-        samples: of each its name, its labels and its value.
+        samples: the name, labels and value of each sample.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Page(NamedTuple):
     """All metrics of one process.
 
     Attributes:
-        pid: of the process.
-        families: of its metrics.
+        pid: the id of the process.
+        families: its metrics.
     """
 
     pid: int
@@ -65,23 +65,23 @@ def page_of(registry: CollectorRegistry, pid: int) -> Page:
 
 
 def page_from_json(value: Any) -> Page:
-    """Read a page that was written as JSON."""
+    """Read a page from JSON."""
     pid, families = value
     return Page(pid, [Family(*family) for family in families])
 
 
 class Totals:
-    """Adds up pages. What a process had counted when it was last read stays after its end."""
+    """Adds up pages. The last known counts of a process stay in the sums after its end."""
 
     def __init__(self) -> None:
         self._last: dict[int, Page] = {}
         self._ended: list[Family] = []
 
     def add(self, pages: dict[int, Page]) -> list[Metric]:
-        """Give the metrics of all processes.
+        """Give the combined metrics of all processes.
 
         Args:
-            pages: of those that could be read now, by a number that a process and those in its place share.
+            pages: the pages that could be read now, by a number that a process shares with its replacements.
         """
         for number, page in pages.items():
             before = self._last.get(number, page)

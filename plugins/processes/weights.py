@@ -1,4 +1,4 @@
-"""The graphs of the models, opened once before the servers are forked: all of them read the same pages of memory."""
+"""The graphs of the models, opened once before the servers are forked, so that all share the same memory pages."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from service.settings import Settings
 
 
 class OpenedGraphs:
-    """Graphs by their bundles.
+    """Graphs by bundle.
 
     Raises:
         BundleError: a bundle cannot be served.
@@ -18,7 +18,7 @@ class OpenedGraphs:
 
     def __init__(self, settings: Settings) -> None:
         self._graphs: dict[Path, tuple[Manifest, Graphs]] = {}
-        if settings.model_memory_mb or settings.keep_alive_s:  # each server loads what its own calls need
+        if settings.model_memory_mb or settings.keep_alive_s:  # each server loads models when its own calls need them
             return
         for path in _paths(settings.model_folders):
             bundle = Bundle.open(path)
@@ -26,7 +26,7 @@ class OpenedGraphs:
         allocator.give_back()
 
     def take(self, bundle: Bundle) -> Graphs | None:
-        """Give the graphs of a bundle, once; None where they are given, or the bundle has changed since."""
+        """Give the graphs of a bundle, once; None if they were given, or the bundle has changed since."""
         manifest, graphs = self._graphs.pop(bundle.path, (None, None))
         return graphs if manifest == bundle.manifest else None
 

@@ -1,4 +1,4 @@
-"""The HTTP protocols of other products, each converted to messages and back: LibreTranslate, DeepL and Connect."""
+"""The HTTP protocols of other products, converted to messages and back: LibreTranslate, DeepL and Connect."""
 
 from pathlib import Path
 
@@ -30,5 +30,5 @@ def routes(parts: HttpParts) -> list[BaseRoute]:
         *libretranslate.routes(),
         *LibreTranslateFiles(jobs, of_libretranslate).routes(),
         *DeepLDocuments(handlers, jobs, of_deepl).routes(),
-        *DeepL(handlers, of_deepl, gate.catalog).routes(),  # the last: one of them takes what is left of /v2
+        *DeepL(handlers, of_deepl, gate.catalog).routes(),  # last: one route takes all other paths of /v2
     ]

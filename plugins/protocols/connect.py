@@ -1,4 +1,4 @@
-"""The protocol of Connect, unary and in JSON: https://connectrpc.com/docs/protocol#unary-rpcs."""
+"""The Connect protocol, unary and in JSON: https://connectrpc.com/docs/protocol#unary-rpcs."""
 
 import base64
 from typing import Final
@@ -20,7 +20,7 @@ _VERSION: Final = "1"
 
 
 def routes(answers: Methods) -> list[BaseRoute]:
-    """Make the routes; a client of Connect calls each method by the name that it has in gRPC."""
+    """Make the routes; Connect uses the method names of gRPC."""
 
     def route(method: Method) -> Route:
         async def endpoint(request: Request) -> Response:
@@ -40,7 +40,7 @@ def routes(answers: Methods) -> list[BaseRoute]:
 
 
 def failed(error: DragomanError) -> Response:
-    """Make the answer of a call that failed: https://connectrpc.com/docs/protocol#error-end-stream."""
+    """Make the answer to a failed call: https://connectrpc.com/docs/protocol#error-end-stream."""
     status = to_status(error, error.request_id)
     details = [
         {

@@ -1,6 +1,6 @@
-"""DeepL's API, version 2, for programs that have a field for its address: https://developers.deepl.com/api-reference.
+"""DeepL's API, version 2, for programs that let users set its address: https://developers.deepl.com/api-reference.
 
-Errors are `{"message": ...}`, with 403 for a key, 404 for a glossary and 413 for a body that is too large.
+Errors are `{"message": ...}`: 403 for a key, 404 for a glossary, and 413 for a body that is too large.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
 from service.registry.catalog import Catalog
 
-# Of parameters, by those of the fields of messages.
+# DeepL's parameter names, by the fields of messages.
 _OWN_NAMES: Final = {
     "contents": "text",
     "source_language_code": "source_lang",
@@ -35,18 +35,18 @@ _OWN_NAMES: Final = {
     "options.xml_tags.kept": "ignore_tags",
 }
 _SCHEME: Final = "deepl-auth-key "
-# As DeepL has it where nothing is limited.
+# DeepL's value for no limit.
 _UNLIMITED: Final = 1_000_000_000_000
-# Its clients take only these for a target.
+# Its clients accept only these codes as targets.
 _VARIANTS: Final = {"en": ("en-GB", "en-US"), "pt": ("pt-BR", "pt-PT"), "zh": ("zh", "zh-Hans")}
-_UNKNOWN_TIME: Final = "1970-01-01T00:00:00.000Z"  # clients want one
+_UNKNOWN_TIME: Final = "1970-01-01T00:00:00.000Z"  # clients require a time
 
 
 class DeepL:
     """The routes of the API.
 
     Args:
-        catalog: gives the models that are served; raises a DragomanError where there are none.
+        catalog: returns the served models; raises a DragomanError if there are none.
     """
 
     def __init__(self, handlers: TranslationHandlers, calls: ParameterCalls, catalog: Callable[[], Catalog]) -> None:
@@ -123,7 +123,7 @@ class DeepL:
         return list((await self._handlers.list_models(asked, context)).models)
 
     async def _stored(self, request: Request) -> list[dict[str, Any]]:
-        """List the glossaries that say their languages, as each of DeepL's does."""
+        """List the stored glossaries that name their languages, as DeepL's glossaries do."""
         asked, context = await self._calls.read("ListGlossaries", request, _any_glossaries, key_of(request))
         answer = await list_glossaries(self._handlers, asked, context)
         return [
@@ -134,7 +134,7 @@ class DeepL:
 
 
 async def _refused(request: Request) -> Response:
-    """Say what of DeepL is not there."""
+    """Answer that a part of DeepL's API is not supported."""
     if request.path_params["rest"].startswith("glossaries") and request.method != "GET":
         message = "glossaries are files on the server (--glossaries): they cannot be changed over this API"
         return errors.json_response({"message": message}, 400)
@@ -143,7 +143,7 @@ async def _refused(request: Request) -> Response:
 
 
 def failed(error: DragomanError) -> Response:
-    """Make the answer of a call that failed."""
+    """Make the answer to a failed call."""
     status = errors.status_of(error)
     if isinstance(error, UnauthenticatedError):
         status = 403
@@ -155,7 +155,7 @@ def failed(error: DragomanError) -> Response:
 
 
 def key_of(request: Request) -> str:
-    """Give the API key of the header; "" where there is none."""
+    """Give the API key of the header; "" if there is none."""
     value = request.headers.get("authorization", "")
     return value[len(_SCHEME) :].strip() if value[: len(_SCHEME)].lower() == _SCHEME else ""
 
@@ -176,7 +176,7 @@ def _any_glossaries(_: dict[str, Any]) -> pb.ListGlossariesRequest:
 
 
 def _base(code: str) -> str:
-    """Write a language without its region, as DeepL writes sources."""
+    """Remove the region from a language code, as in DeepL's source languages."""
     return code.partition("-")[0].upper()
 
 

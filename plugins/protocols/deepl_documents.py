@@ -1,4 +1,4 @@
-"""DeepL's API for documents: one call sends a document, others ask how far it is, and one fetches its translation.
+"""DeepL's API for documents: one call uploads a document, others ask for its state, and one downloads the translation.
 
 https://developers.deepl.com/api-reference/document
 """
@@ -24,9 +24,9 @@ from plugins.protocols.parameter_calls import ParameterCalls, answered
 from service.handlers.translation import TranslationHandlers
 from service.wire import Protocol
 
-# Of a document: nobody waits at the other end of the connection for it.
+# For a document: no client waits on an open connection.
 _TIMEOUT_S: Final = 3600.0
-# A question for its state is held so long: the vendor's client asks at once, and then only after 5 s.
+# A request for the state is held this long: the vendor's client asks at once, and again only after 5 s.
 HELD_S: Final = 1.0
 
 
@@ -57,7 +57,7 @@ class DeepLDocuments:
             return _not_found(request)
         if not job.task.done():
             await asyncio.wait([job.task], timeout=HELD_S)
-            job = await self._jobs.find(Protocol.DEEPL, job.id) or job  # anew: another server may translate it
+            job = await self._jobs.find(Protocol.DEEPL, job.id) or job  # read again: another server may have it
         status: dict[str, Any] = {"document_id": job.id, "status": "translating"}
         if not job.task.done():
             return status
@@ -81,7 +81,7 @@ class DeepLDocuments:
         return download(job.file_name, content)
 
     async def _job(self, request: Request) -> DocumentJob | None:
-        """Give the job of the caller's own document; None where it has none of this name and key."""
+        """Give the caller's own document job; None if there is none with this name and key."""
         key, context = await self._calls.read("ListModels", request, _document_key, key_of(request))
         await self._handlers.list_models(pb.ListModelsRequest(), context)  # counts as such a call
         job = await self._jobs.find(Protocol.DEEPL, request.path_params["document_id"])

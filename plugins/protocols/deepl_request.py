@@ -1,4 +1,4 @@
-"""What a call asks DeepL to translate, texts or a document, and what of it is a promise that this server cannot keep.
+"""DeepL's requests to translate texts or a document, without options that this server cannot fulfil.
 
 The parameters: https://developers.deepl.com/api-reference/translate/request-translation.
 """
@@ -15,7 +15,7 @@ from plugins.http.json_messages import named
 from plugins.protocols import form
 
 _FORMATS: Final = {"": "text/plain", "html": "text/html", "xml": "text/xml"}
-# Advice: any of these values is taken, and none changes a translation.
+# Optional hints: any of these values is accepted, and none changes a translation.
 _ADVICE: Final = {
     "split_sentences": ("0", "1", "nonewlines"),
     "formality": ("default", "prefer_more", "prefer_less"),
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
     """One call.
 
     Attributes:
-        request: as the contract has it.
+        request: the request as a message of the contract.
         shows_billed: whether the answer counts characters.
     """
 
@@ -38,10 +38,10 @@ class Asked(NamedTuple):
 
 
 def asked_of(given: Mapping[str, Any]) -> Asked:
-    """Make a request of parameters; those that are not known are ignored.
+    """Convert parameters to a request; unknown parameters are ignored.
 
     Raises:
-        InvalidRequestError: one is missing, or wrong, or cannot be kept.
+        InvalidRequestError: a parameter is missing, invalid, or asks for an unsupported feature.
     """
     texts, _ = form.texts_of(given, "text")
     _check_advice(given)
@@ -64,10 +64,10 @@ def asked_of(given: Mapping[str, Any]) -> Asked:
 
 
 def document_of(given: Mapping[str, Any]) -> AskedDocument:
-    """Make a request for a document of parameters; those that are not known are ignored.
+    """Convert parameters to a request for a document; unknown parameters are ignored.
 
     Raises:
-        InvalidRequestError: one is missing, or wrong, or cannot be kept.
+        InvalidRequestError: a parameter is missing, invalid, or asks for an unsupported feature.
     """
     _check_advice(given)
     file = form.file_of(given, "file")
@@ -81,7 +81,7 @@ def document_of(given: Mapping[str, Any]) -> AskedDocument:
 
 
 def _check_advice(given: Mapping[str, Any]) -> None:
-    """Refuse what no translation here would follow."""
+    """Refuse hints with values that no translation here would follow."""
     for name, values in _ADVICE.items():
         _one_of(given, name, values)
     for name in _UNKNOWN_THINGS:

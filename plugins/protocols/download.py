@@ -1,11 +1,11 @@
-"""A translated document as an answer: to be saved, not to be shown."""
+"""The answer with a translated document: browsers save it and do not show it."""
 
 from typing import Final
 from urllib.parse import quote
 
 from starlette.responses import Response
 
-# A page that somebody sent here is not to run as one of this server.
+# An uploaded page must not run scripts as a page of this server.
 _HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": "sandbox; default-src 'none'",
@@ -17,8 +17,8 @@ def download(file_name: str, content: bytes) -> Response:
     """Make the answer.
 
     Args:
-        file_name: as the client calls it.
-        content: of the file.
+        file_name: the client's name of the file.
+        content: the content of the file.
     """
     name = quote(file_name, safe="")
     headers = _HEADERS | {"content-disposition": f"attachment; filename*=UTF-8''{name}"}

@@ -1,4 +1,4 @@
-"""Parameters of protocols that take them as JSON, as a form, or in the query of the URL."""
+"""Parameters of protocols that accept JSON, forms, or the query of the URL."""
 
 import asyncio
 import json
@@ -22,24 +22,23 @@ from plugins.protocols.multipart import File
 MAX_FIELDS: Final = 2_000
 _DECODER: Final = json.JSONDecoder()
 _BEGUN_FIELD: Final = re.compile(r'\s*[{,]\s*"([^"\\]*)"\s*:\s*')
-_MOST_SHOWN: Final = 40  # characters of a bad value
+_MOST_SHOWN: Final = 40  # maximum characters of a bad value in a message
 _FLAGS: Final = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 
 async def parameters(request: Request, body: bytes, turn: asyncio.Lock) -> dict[str, Any]:
-    """Read the parameters of a request; those of the body win over those of the URL.
+    """Read the parameters of a request; values in the body take precedence over those in the URL.
 
     Args:
-        request: whose headers and URL count.
-        body: of the request.
-        turn: of a large body, of which one is read at a time.
+        request: the request, for its headers and URL.
+        body: the body of the request.
+        turn: a lock, so that only one large body is parsed at a time.
 
     Returns:
-        Values of JSON; of a form and of the URL a string or a file each, or a list where a name stands there several
-        times.
+        JSON values; from a form or the URL each is a string or a file, or a list if a name occurs several times.
 
     Raises:
-        InvalidRequestError: they cannot be read.
+        InvalidRequestError: the parameters are invalid.
     """
     kind = kind_of(request)
     given = _fields(request.scope["query_string"])
@@ -53,15 +52,15 @@ async def parameters(request: Request, body: bytes, turn: asyncio.Lock) -> dict[
 
 
 def begun(request: Request, body: bytes, *, is_whole: bool) -> dict[str, Any]:
-    """Read the parameters that are whole in the URL and in the beginning of a body.
+    """Read the parameters of the URL, and those that are complete in the beginning of a body.
 
     Args:
-        request: whose headers and URL count.
-        body: its beginning.
-        is_whole: whether it is all of the body.
+        request: the request, for its headers and URL.
+        body: the beginning of the body.
+        is_whole: whether this is the whole body.
 
     Raises:
-        InvalidRequestError: they cannot be read.
+        InvalidRequestError: the parameters are invalid.
     """
     kind = kind_of(request)
     given = _fields(request.scope["query_string"])
@@ -73,8 +72,8 @@ def begun(request: Request, body: bytes, *, is_whole: bool) -> dict[str, Any]:
 
 
 def begun_object(body: bytes) -> dict[str, Any]:
-    """Read the fields that are whole in the beginning of a JSON object; none where it is no such beginning."""
-    text, place = body.decode(errors="ignore"), 0  # it may end within a character
+    """Read the complete fields in the beginning of a JSON object; none if the text does not begin an object."""
+    text, place = body.decode(errors="ignore"), 0  # the beginning may end inside a character
     found = {}
     with suppress(ValueError, RecursionError):
         while field := _BEGUN_FIELD.match(text, place):
@@ -83,10 +82,10 @@ def begun_object(body: bytes) -> dict[str, Any]:
 
 
 def file_of(given: Mapping[str, Any], name: str) -> File:
-    """Give a parameter that is a file and must be there.
+    """Give a required parameter that is a file.
 
     Raises:
-        InvalidRequestError: it is missing, or something else.
+        InvalidRequestError: the parameter is missing, or no file.
     """
     value = given.get(name)
     if value is None:
@@ -97,10 +96,10 @@ def file_of(given: Mapping[str, Any], name: str) -> File:
 
 
 def text_of(given: Mapping[str, Any], name: str) -> str:
-    """Give a parameter that is a string; "" where it is not given.
+    """Give a parameter that is a string; "" if it is missing.
 
     Raises:
-        InvalidRequestError: it is something else.
+        InvalidRequestError: the parameter is no string.
     """
     value = given.get(name)
     if value is None:
@@ -111,7 +110,7 @@ def text_of(given: Mapping[str, Any], name: str) -> str:
 
 
 def needed(given: Mapping[str, Any], name: str) -> str:
-    """Give a parameter that is a string and must be there; the errors are those of :func:`text_of`."""
+    """Give a required parameter that is a string; the errors are those of :func:`text_of`."""
     value = text_of(given, name)
     if not value:
         raise _empty(given, name)
@@ -119,10 +118,10 @@ def needed(given: Mapping[str, Any], name: str) -> str:
 
 
 def texts_of(given: Mapping[str, Any], name: str) -> tuple[list[str], bool]:
-    """Give a parameter that is a text or a list of some, and say whether it was a list.
+    """Give a parameter that is a text or a list of texts, and tell whether it was a list.
 
     Raises:
-        InvalidRequestError: it is missing, or something else.
+        InvalidRequestError: the parameter is missing, or of another type.
     """
     texts = given.get(name)
     if texts in (None, "", []):
@@ -138,10 +137,10 @@ def texts_of(given: Mapping[str, Any], name: str) -> tuple[list[str], bool]:
 
 
 def names_of(given: Mapping[str, Any], name: str) -> list[str]:
-    """Give a parameter that is a list of names, or names between commas; none where it is not given.
+    """Give a parameter that is a list of names, or of names separated by commas; an empty list if it is missing.
 
     Raises:
-        InvalidRequestError: it is something else.
+        InvalidRequestError: the parameter is of another type.
     """
     value = given.get(name)
     values = value if isinstance(value, list) else [] if value is None else [value]
@@ -151,10 +150,10 @@ def names_of(given: Mapping[str, Any], name: str) -> list[str]:
 
 
 def flag_of(given: Mapping[str, Any], name: str) -> bool:
-    """Give a parameter that is true or false; false where it is not given.
+    """Give a parameter that is true or false; false if it is missing.
 
     Raises:
-        InvalidRequestError: it is something else.
+        InvalidRequestError: the parameter has another value.
     """
     value = given.get(name)
     if isinstance(value, bool):
@@ -166,10 +165,10 @@ def flag_of(given: Mapping[str, Any], name: str) -> bool:
 
 
 def number_of(given: Mapping[str, Any], name: str, limit: int) -> int:
-    """Give a parameter that is a number, 0 to a limit; 0 where it is not given.
+    """Give a parameter that is a whole number from 0 to a limit; 0 if it is missing.
 
     Raises:
-        InvalidRequestError: it is something else.
+        InvalidRequestError: the parameter has another value.
     """
     value = given.get(name)
     if value is None or value == "":
@@ -188,7 +187,7 @@ def _empty(given: Mapping[str, Any], name: str) -> InvalidRequestError:
 
 
 def _shown(value: Any) -> str:
-    """Show a value that is wrong; of a long one its kind."""
+    """Show an invalid value; of a list or an object only its kind."""
     return f"{value!r:.{_MOST_SHOWN}}" if isinstance(value, str | float) or type(value) is int else _kind(value)
 
 
@@ -197,7 +196,7 @@ def _kind(value: Any) -> str:
 
 
 def _whole(text: str, name: str) -> str:
-    """Give back a text that JSON gave, which knows halves of characters."""
+    """Check that a text from JSON has no lone surrogates, and return it."""
     if not is_whole(text):
         raise InvalidRequestError(json_messages.named(name, HALF))
     return text
@@ -216,7 +215,7 @@ def _fields(text: bytes) -> dict[str, Any]:
 
 
 def _by_name(fields: Iterable[tuple[str, str | File]]) -> dict[str, Any]:
-    """Give each field by its name, and a list of those that have one name."""
+    """Index fields by name; several fields of one name become a list."""
     named: defaultdict[str, list[str | File]] = defaultdict(list)
     for name, value in fields:
         named[name].append(value)

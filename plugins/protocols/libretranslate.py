@@ -1,6 +1,6 @@
-"""LibreTranslate's API, for the many programs that have a field for its address: https://docs.libretranslate.com.
+"""LibreTranslate's API, for the many programs that let users set its address: https://docs.libretranslate.com.
 
-Errors are `{"error": message}`, with 403 for a key, as its clients expect.
+Errors are `{"error": message}`, with status 403 for an invalid key, as clients of LibreTranslate expect.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from service.handlers.untranslated import languages_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog
 
-# Of parameters, by those of the fields of messages.
+# LibreTranslate's parameter names, by the fields of messages.
 OWN_NAMES: Final = {"contents": "q", "source_language_code": "source", "target_language_code": "target"}
 _FORMATS: Final = {"": "text/plain", "text": "text/plain", "html": "text/html"}
 
@@ -34,7 +34,7 @@ class LibreTranslate:
     """The routes of the API.
 
     Args:
-        catalog: gives the models that are served; raises a DragomanError where there are none.
+        catalog: returns the served models; raises a DragomanError if there are none.
         asks_for_keys: whether callers need a key.
     """
 
@@ -52,7 +52,7 @@ class LibreTranslate:
         self._asks_for_keys = asks_for_keys
 
     def routes(self) -> list[BaseRoute]:
-        """Make the routes; health is that of the server's own API."""
+        """Make the routes; the health route belongs to the server's own API."""
         return [
             Route("/translate", answered(self._translate, failed), methods=["POST"]),
             Route("/detect", answered(self._detect, failed), methods=["POST"]),
@@ -110,16 +110,16 @@ class LibreTranslate:
 
 
 def failed(error: DragomanError) -> Response:
-    """Make the answer of a call that failed."""
+    """Make the answer to a failed call."""
     status = 403 if isinstance(error, UnauthenticatedError) else errors.status_of(error)
     return errors.json_response({"error": in_own_names(error, OWN_NAMES)}, status, errors.headers_of(error))
 
 
 def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
-    """Make a request of parameters; and say whether its texts were a list.
+    """Convert parameters to a request, and tell whether the texts were a list.
 
     Raises:
-        InvalidRequestError: one is missing, or wrong.
+        InvalidRequestError: a parameter is missing or invalid.
     """
     texts, is_list = _texts(given)
     source, target = (form.needed(given, name) for name in ("source", "target"))
@@ -145,7 +145,7 @@ def _texts(given: dict[str, Any]) -> tuple[list[str], bool]:
 
 
 def _alternatives(translated: pb.TranslatedText) -> list[str]:
-    """List other translations, each once."""
+    """List the other translations, without duplicates."""
     others = dict.fromkeys(each.translated_text for each in translated.alternatives)
     others.pop(translated.translated_text, None)
     return list(others)

@@ -1,4 +1,4 @@
-"""LibreTranslate's API for files: a file is translated by one call, and its translation is fetched by its address."""
+"""LibreTranslate's API for files: one call translates a file and answers with the address of the translated file."""
 
 from typing import Any, Final
 from urllib.parse import quote
@@ -41,7 +41,7 @@ class LibreTranslateFiles:
         try:
             async with while_client_stays(request.receive):
                 await job.task
-        except BaseException:  # the client has gone, too
+        except BaseException:  # also if the client has disconnected
             await self._jobs.forget(job)
             raise
         path = f"{_FETCHED_AT}{job.id}.{quote(asked.name, safe='')}"
@@ -58,7 +58,7 @@ class LibreTranslateFiles:
 
 
 def _failed(error: DragomanError) -> Response:
-    """Make the answer of a call that failed, which also says its reason for the server's own page."""
+    """Make the answer to a failed call; the server's own page also needs the reason."""
     answer = failed(error)
     content = {"error": in_own_names(error, OWN_NAMES), "reason": error.reason, "metadata": error.metadata}
     return errors.json_response(content, answer.status_code, errors.headers_of(error))

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
 KIND: Final = "multipart/form-data"
-# Of a part; two are usual: its name, and its type.
+# Headers of a part; usually two: its name and its type.
 _MAX_HEADERS: Final = 8
 _MAX_HEADER_BYTES: Final = 4_096
-# It warns of each form that is none, which is the client's business, and the error says it.
+# The library warns of each invalid form; the client's error says the same.
 logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
 
@@ -24,8 +24,8 @@ class File(NamedTuple):
     """A file of a form.
 
     Attributes:
-        name: that the client gives it, without a path; "" where it gives none.
-        content: of the file.
+        name: the client's name of the file, without a path; "" if there is none.
+        content: the content of the file.
     """
 
     name: str
@@ -36,12 +36,12 @@ def read(body: bytes, content_type: str, max_parts: int) -> list[tuple[str, str 
     """Read the fields of a form, in their order: texts and files.
 
     Args:
-        body: of the request.
-        content_type: its header, which names the boundary of parts.
-        max_parts: of one form.
+        body: the body of the request.
+        content_type: the content-type header, with the boundary of the parts.
+        max_parts: the largest number of parts.
 
     Raises:
-        InvalidRequestError: it is no such form, or has too many parts or too large headers, or text that is not UTF-8.
+        InvalidRequestError: the body is no such form, has too many parts, too large headers, or text that is not UTF-8.
     """
     parts = _read(body, content_type, max_parts, is_whole=True)
     if not parts.complete:
@@ -50,7 +50,7 @@ def read(body: bytes, content_type: str, max_parts: int) -> list[tuple[str, str 
 
 
 def begun(body: bytes, content_type: str, max_parts: int) -> list[tuple[str, str | File]]:
-    """Read the fields that are whole in the beginning of a form; the arguments and errors are those of :func:`read`."""
+    """Read the complete fields in the beginning of a form; the arguments and errors are those of :func:`read`."""
     return _read(body, content_type, max_parts, is_whole=False).fields
 
 
@@ -72,11 +72,11 @@ def _read(body: bytes, content_type: str, max_parts: int, *, is_whole: bool) -> 
 
 
 class _Parts:
-    """Collects what the parser calls back.
+    """Collects the output of the parser's callbacks.
 
     Attributes:
-        fields: that are complete.
-        complete: whether the last boundary has come.
+        fields: the complete fields.
+        complete: whether the final boundary has been read.
     """
 
     def __init__(self, max_parts: int) -> None:
@@ -84,11 +84,11 @@ class _Parts:
         self.complete = False
         self._max_parts = max_parts
         self._content: list[bytes] = []
-        self._header = [b"", b""]  # its name and value, as far as they have come
+        self._header = [b"", b""]  # name and value, read so far
         self._disposition: dict[bytes, bytes] = {}
 
     def callbacks(self) -> "MultipartCallbacks":
-        """Give the functions for the parser."""
+        """Give the callbacks for the parser."""
         return {
             "on_part_begin": self._begin,
             "on_header_field": lambda data, start, end: self._extend(0, data[start:end]),

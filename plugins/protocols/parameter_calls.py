@@ -1,4 +1,4 @@
-"""Calls of other servers' protocols, whose parameters may hold the key, and what these protocols have in common."""
+"""Calls of other products' protocols, which may send the API key as a parameter, and their common functions."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -15,7 +15,7 @@ from plugins.protocols import form
 from service.handlers.context import CallContext
 from service.wire import Protocol
 
-# Of a body, in which a key is looked for where no header has one: as much as headers may have.
+# The part of a body that is searched for a key if no header has one: as large as the limit for headers.
 KEY_BYTES: Final = 16_384
 
 _T = TypeVar("_T")
@@ -25,9 +25,9 @@ class ParameterCalls:
     """Begins calls.
 
     Args:
-        calls: of all protocols.
-        protocol: by which they come.
-        key_name: the parameter that is the key.
+        calls: begins calls of all protocols.
+        protocol: the protocol of these calls.
+        key_name: the parameter with the API key.
     """
 
     def __init__(self, calls: Calls, protocol: Protocol, key_name: str) -> None:
@@ -44,20 +44,20 @@ class ParameterCalls:
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> tuple[_T, CallContext]:
-        """Tell who calls, read the parameters of the call, and make of them what is asked for.
+        """Identify the caller, read the parameters of the call, and make the request.
 
-        Where no header tells, the beginning of the body has to, and no more is read of it before.
+        If no header has a key, only the beginning of the body is read to identify the caller.
 
         Args:
-            method: its name, such as "TranslateText".
-            request: of the call.
-            make: makes a request of parameters, or raises an InvalidRequestError.
-            key: that came in a header of the protocol; "": none did.
-            timeout_s: of a call whose headers ask for none.
+            method: the name of the method, such as "TranslateText".
+            request: the HTTP request.
+            make: converts parameters to a request, or raises an InvalidRequestError.
+            key: the key in a header of the protocol; "": none.
+            timeout_s: the timeout if the headers have none.
 
         Raises:
-            DragomanError: one of these fails; the call is over, and written down.
-            ClientLeftError: the client has gone.
+            DragomanError: one of these steps failed; the call is finished and logged.
+            ClientLeftError: the client has closed the connection.
         """
         body = self._calls.body(request)
         if not key and not self._calls.knows(request):
@@ -74,14 +74,14 @@ class ParameterCalls:
             raise
 
     def origin(self, request: Request) -> str:
-        """Give the scheme and the host that a client calls."""
+        """Give the scheme and host that the client used."""
         return self._calls.origin(request)
 
     async def _key(self, request: Request, body: Body) -> str:
-        """Find the key among the parameters of the URL and of the beginning of the body; "" where there is none.
+        """Find the key in the URL or in the beginning of the body; "" if there is none.
 
         Raises:
-            ClientLeftError: the client has gone.
+            ClientLeftError: the client has closed the connection.
         """
         try:
             beginning = await body.beginning(KEY_BYTES)
@@ -92,7 +92,7 @@ class ParameterCalls:
 
 
 def quality_of(translated: pb.TranslatedText) -> float | None:
-    """Give the quality estimate of a translation, for an answer that is to tell it; None: it has none."""
+    """Give the quality estimate of a translation for an answer; None if it has none."""
     return translated.quality_estimate if translated.HasField("quality_estimate") else None
 
 
@@ -102,8 +102,8 @@ def answered(
     """Make an endpoint that answers in JSON.
 
     Args:
-        serve: gives what is written, or an answer of its own.
-        failed: makes the answer to a call that failed.
+        serve: returns the content to write as JSON, or a complete answer.
+        failed: makes the answer to a failed call.
     """
 
     async def endpoint(request: Request) -> Response:
@@ -117,10 +117,10 @@ def answered(
 
 
 def in_own_names(error: DragomanError, names: Mapping[str, str]) -> str:
-    """Give the message of an error, where the parameter that is wrong has the name that its caller knows.
+    """Give the message of an error, with the caller's own name of the wrong parameter.
 
     Args:
-        names: of parameters, by those of the fields of messages.
+        names: parameter names, by the fields of messages.
     """
     field, colon, rule = error.message.partition(": ")
     name, bracket, place = field.removeprefix("config.").partition("[")

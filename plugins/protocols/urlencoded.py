@@ -7,7 +7,7 @@ from typing import Final
 from dragoman.errors import InvalidRequestError
 
 KIND: Final = "application/x-www-form-urlencoded"
-# Of a value at a time: a call of C holds the interpreter until it is done.
+# The part of a value decoded at a time: a C function holds the interpreter lock until it ends.
 _SLICE_BYTES: Final = 65_536
 _BARE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
@@ -15,14 +15,14 @@ _BARE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 def read(body: bytes, max_fields: int) -> list[tuple[str, str]]:
     """Read the fields of a form, in their order, in time and memory proportional to its size.
 
-    urllib's reader makes two objects of each percent sign: 8 MiB of them take 600 MB.
+    urllib's reader makes two objects for each percent sign: 8 MiB of them take 600 MB.
 
     Args:
-        body: of the request.
-        max_fields: of one form.
+        body: the body of the request.
+        max_fields: the largest number of fields.
 
     Raises:
-        InvalidRequestError: it has too many fields, or is not UTF-8.
+        InvalidRequestError: the form has too many fields, or is not UTF-8.
     """
     if body.count(b"&") >= max_fields:
         raise InvalidRequestError(f"there may be at most {max_fields} parameters")
@@ -38,7 +38,7 @@ def _text(encoded: bytes) -> str:
     while begin < len(encoded):
         end = begin + _SLICE_BYTES
         cut = encoded.rfind(b"%", end - 2, end) if end < len(encoded) else -1
-        if cut >= 0:  # an escape that goes on in the next slice
+        if cut >= 0:  # an escape that continues in the next slice
             end = cut
         parts.append(_unquoted(encoded[begin:end]))
         begin = end

@@ -1,1 +1,1 @@
-"""How probable it is that a reader accepts a translation."""
+"""Quality estimates: the probability that a reader accepts a translation."""

@@ -1,8 +1,8 @@
-"""Counts of a translation beside its source that tell of a bad one.
+"""Counts of differences between a translation and its source that are signs of a bad translation.
 
-Numbers, codes, names and placeholders of the source are looked for in the translation. Of words nothing is known, so
-what a good translation changes is left out where it can be: separators of numbers, the endings of names, small numbers
-that are written as words, names where nouns have capitals or the script is another.
+Numbers, codes, names and placeholders of the source are searched in the translation. There is no dictionary, so
+differences of good translations are ignored where possible: separators of numbers, endings of names, small numbers
+written as words, and names in languages that capitalise nouns or use another script.
 """
 
 import re
@@ -18,7 +18,7 @@ from dragoman.scripts import UNSPACED, UNSPACED_CHARACTER
 from plugins.terms import placeholders
 from service.text.text_quality import without
 
-# How words for 0 to 12 begin, whole numbers and ordinals: a translation may have them for digits.
+# Beginnings of the words for 0 to 12, cardinal and ordinal: a translation may have such a word in place of digits.
 _SMALL_NUMBERS: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     language: [tuple(forms.split("|")) for forms in row.split()]
     for language, row in {
@@ -34,47 +34,47 @@ _SMALL_NUMBERS: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     }.items()
 }
 _MOST_SMALL: Final = 12
-_CAPITALISED_NOUNS: Final = ("de", "lb")  # languages in which a capital says nothing of a name
+_CAPITALISED_NOUNS: Final = ("de", "lb")  # in these languages a capital letter does not mark a name
 
-# Words that stand for p.m. where a translation has the hour as the source has it: "6 Uhr abends".
+# Words that mean p.m. in a translation that keeps the hour of the source: "6 Uhr abends".
 _HALVES_OF_DAY: Final = {
     "de": re.compile("abend|mittag|nacht|nächt", re.IGNORECASE),
     "en": re.compile("evening|noon|night", re.IGNORECASE),
 }
 
-# Groups of three digits with blanks between; or digits with other signs between them.
+# Groups of three digits separated by blanks; or digits with other separators.
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,'’]\d+)*")
-# 18.45 Uhr and 9.30 bis 18.45 Uhr: no fractions.
+# Times, not fractions: 18.45 Uhr and 9.30 bis 18.45 Uhr.
 _GERMAN_TIME: Final = re.compile(r"\b(\d{1,2})\.([0-5]\d)(?=(?: (?:bis|und) [\d.:]{1,5})? Uhr\b)")
 _SEPARATOR: Final = re.compile(r"\D")
 # Letters and digits in one word, such as x86_64 or v2.1 ...
 _CODE: Final = re.compile(r"\b(?=\w*\d)(?=\w*[^\W\d_])\w+(?:[.-]\w+)*")
-# ... but for ordinals, decades and measures, which languages write in their own ways.
+# ... except ordinals, decades and measures, which each language writes in its own way.
 _MEASURE: Final = re.compile(r"\d+(?:st|nd|rd|th|s|[^\W\d_]{1,2})")
 _WORD: Final = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f]")
 _BEGINS_SENTENCE: Final = re.compile(r"[.!?…:;\"“”„»«(\n]")  # between two words
-_TIME_DIGITS: Final = 2  # of an hour, a day or a month, which may have a zero in front
-_STEM: Final = 4  # letters by which a name is known again: Australia, Australien
-_UNSPACED_WIDTH: Final = 3  # letters for which a character of a script without blanks stands
-_LENGTH_ROOM: Final = 4  # letters by which short texts may differ
-_LONGEST_REPEAT: Final = 4  # words that follow themselves
-_MOST: Final = 3  # more of a kind says no more
+_TIME_DIGITS: Final = 2  # of an hour, a day or a month, which may have a leading zero
+_STEM: Final = 4  # letters that identify a name: Australia, Australien
+_UNSPACED_WIDTH: Final = 3  # letters equal to one character of a script without blanks
+_LENGTH_ROOM: Final = 4  # letters by which the lengths of short texts may differ
+_LONGEST_REPEAT: Final = 4  # words of a repeated phrase
+_MOST: Final = 3  # higher counts have no further effect
 
 
 class Counted(NamedTuple):
-    """Counts of a translation beside its source; all are 0 where nothing is wrong, and counts at most 3.
+    """Counts of a translation and its source; 0 is good; numbers of items are limited to 3.
 
     Attributes:
         numbers_lost: numbers that the translation has less often than the source.
-        numbers_added: numbers that it has more often.
-        codes_lost: words of letters and digits that it has less often.
-        names_lost: words with a capital inside a sentence of the source that it lacks.
-        placeholders_lost: placeholders, addresses of the web and of mail, and emoji that it has less often.
-        repeats: words, or up to four in a row, that follow themselves at once, more than in the source.
-        too_short: the natural logarithm of the source's length divided by the translation's, where that is above 0.
-        too_long: its negation, where that is above 0.
-        unfinished: 1 where the translation was cut off at a limit, or stopped because it repeated itself.
+        numbers_added: numbers that the translation has more often than the source.
+        codes_lost: words of letters and digits that the translation has less often than the source.
+        names_lost: capitalised words inside a sentence of the source that the translation lacks.
+        placeholders_lost: placeholders, web and e-mail addresses, and emoji that the translation has less often.
+        repeats: words, or phrases of up to four, that are directly repeated, more often than in the source.
+        too_short: the natural logarithm of the source's length divided by the translation's, if positive.
+        too_long: the negation of that logarithm, if positive.
+        unfinished: 1 if the translation was cut off at a limit, or stopped because it repeated itself.
         unknown_pieces: pieces of the source that the model could not read.
     """
 
@@ -104,14 +104,14 @@ def count(
     unfinished: bool = False,
     unknown_pieces: int = 0,
 ) -> Counted:
-    """Count what a translation has lost, and what it has too much.
+    """Count what a translation lacks, and what it has in addition.
 
     Args:
-        source: a sentence, as a rule.
-        translation: of it.
-        source_language: the code of its language; "": nobody knows.
-        target_language: likewise, of the translation.
-        unfinished: whether it was cut off at a limit, or stopped because it repeated itself.
+        source: usually a sentence.
+        translation: the translation of the source.
+        source_language: the code of the source language; "": unknown.
+        target_language: the code of the target language; "": unknown.
+        unfinished: whether the translation was cut off at a limit, or stopped because it repeated itself.
         unknown_pieces: pieces of the source that the model could not read.
     """
     kept, plain = _apart(source)
@@ -145,13 +145,13 @@ def count(
 
 
 def _apart(text: str) -> tuple[list[str], str]:
-    """Give the placeholders of a text, and what is left of it."""
+    """Give the placeholders of a text, and the text without them."""
     spans = list(placeholders.find(text))
     return [text[start:stop] for start, stop in spans], without(text, spans, " ")
 
 
 def _with_24_hours(text: str, other: str, language: str) -> str:
-    """Write 6 p.m. as 18, unless the other text, in this language, may well have it as 6."""
+    """Write 6 p.m. as 18, unless the other text, in this language, may have it as 6."""
     if not TWELVE_HOURS.search(text):
         return text
     others = _numbers(TWELVE_HOURS.sub(lambda time: f"{in_24_hours(time)};", other))
@@ -161,13 +161,13 @@ def _with_24_hours(text: str, other: str, language: str) -> str:
     def written(time: re.Match[str]) -> str:
         clock = in_24_hours(time)
         is_known = is_other_known or clock.partition(":")[0] in others
-        return f"{clock};" if is_known else time[0]  # a mark behind, or the next number would be its thousands
+        return f"{clock};" if is_known else time[0]  # the mark keeps the next number separate
 
     return TWELVE_HOURS.sub(written, text)
 
 
 def _share_halves(hours: Counter[str], others: Counter[str]) -> None:
-    """Leave hours out that share the p.m. of another, as 2 does in "2 to 4 p.m.", and are 12 more in the other text."""
+    """Discount hours without their own p.m., as 2 in "2 to 4 p.m.", if the other text has the hour plus 12."""
     for hour in range(1, NOON):
         shared = min(hours[str(hour)], others[str(hour + NOON)])
         hours[str(hour)] -= shared
@@ -179,15 +179,15 @@ def _codes(text: str) -> list[str]:
 
 
 def _measure(code: re.Match[str]) -> str:
-    """Give what looks like a code and is an ordinal, a decade or a measure; " " for a code."""
+    """Keep an ordinal, decade or measure that looks like a code; replace a code by " "."""
     return code.group() if _MEASURE.fullmatch(code.group()) else " "
 
 
 def _numbers(text: str) -> Counter[str]:
     """Count the numbers of a text by their digits.
 
-    Groups of three digits are one number, and so is a fraction, whatever the separators are; a date or a version is
-    several. Zeros in front count in three digits and more, as of a phone or an account: a time may have one or none.
+    Groups of three digits form one number, and so does a fraction, with any separators; a date or a version is several
+    numbers. Leading zeros count in numbers of three or more digits, such as a phone number, but not in a time.
     """
     numbers = Counter[str]()
     for found in _NUMBER.finditer(_GERMAN_TIME.sub(r"\1:\2", text)):
@@ -199,12 +199,12 @@ def _numbers(text: str) -> Counter[str]:
 
 
 def _ascii(digits: str) -> str:
-    """Write digits of any script in ASCII."""
+    """Convert digits of any script to ASCII."""
     return "".join(str(unicodedata.digit(digit)) for digit in digits)
 
 
 def _written(numbers: Counter[str], folded: str, language: str) -> Counter[str]:
-    """Count those of some small numbers that a text may have as words: in a language of unknown words, all of them."""
+    """Count the small numbers that a text may have as words; all of them if the words of the language are unknown."""
     words = _SMALL_NUMBERS.get(language.partition("-")[0].lower())
     small = {number: times for number, times in numbers.items() if len(number) < 3 and int(number) <= _MOST_SMALL}
     if words is None or not small:
@@ -214,12 +214,12 @@ def _written(numbers: Counter[str], folded: str, language: str) -> Counter[str]:
 
 
 def _names_lost(source: str, translation: str, language: str) -> int:
-    """Count words with a capital inside a sentence whose first letters begin no word of the translation."""
+    """Count capitalised words inside a sentence whose first letters begin no word of the translation."""
     words = list(_WORD.finditer(source))
     if language.partition("-")[0].lower() in _CAPITALISED_NOUNS or not _LATIN.search(translation):
         return 0
     if not any(word.group().islower() and len(word.group()) > 1 for word in words):
-        return 0  # a title, or all of it in capitals
+        return 0  # a title, or a text in capitals
     stems = {_stem(word.group()) for word in _WORD.finditer(translation)}
     begins = {stem[:letters] for stem in stems for letters in range(1, _STEM + 1)}
     lost = 0
@@ -238,12 +238,12 @@ def _stem(word: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Give the length of a text, in letters of a script with blanks between words."""
+    """Give the length of a text, converted to letters of a script with blanks between words."""
     return len(text) + (_UNSPACED_WIDTH - 1) * len(UNSPACED_CHARACTER.findall(text))
 
 
 def _repeats(text: str) -> int:
-    """Count words, or some in a row, that follow themselves at once."""
+    """Count words and phrases that are directly repeated."""
     words = [found.group() for found in _WORD.finditer(text.casefold())]
     return sum(
         words[start : start + size] == words[start + size : start + 2 * size]

@@ -1,4 +1,4 @@
-"""The quality estimate: how probable it is that a reader accepts a translation."""
+"""The quality estimate: the probability that a reader accepts a translation."""
 
 from math import exp
 from typing import Final
@@ -7,7 +7,7 @@ from dragoman.quality import QualityWeights
 from plugins.quality.counts import Counted, count
 from service.text.text_quality import rounded
 
-# Of a model that was not calibrated: what can be counted, by rule of thumb. Where nothing is wrong, it is 0.82.
+# Weights of a model that is not calibrated: a rule of thumb for the counts. Without any fault, the result is 0.82.
 COUNTED_ALONE: Final = QualityWeights(
     bias=1.5,
     mean_log_probability=0.0,
@@ -22,7 +22,7 @@ COUNTED_ALONE: Final = QualityWeights(
     unfinished=-3.0,
     unknown_pieces=-1.0,
 )
-_MOST_LOG_ODDS: Final = 30.0  # beyond which no digit changes, and `exp` has room
+_MOST_LOG_ODDS: Final = 30.0  # larger values change no digit; `exp` does not overflow
 
 
 class QualityEstimator:
@@ -36,7 +36,7 @@ class QualityEstimator:
         """Make the estimator of a model.
 
         Args:
-            weights: of its bundle; None: it was not calibrated, and what can be counted has to do.
+            weights: the weights of its bundle; None: the model is not calibrated, and only the counts are used.
         """
         weights = weights or COUNTED_ALONE
         self.needs_log_probability = weights.mean_log_probability != 0
@@ -54,16 +54,16 @@ class QualityEstimator:
         unknown_pieces: int,
         mean_log_probability: float,
     ) -> float:
-        """As `service.text.text_quality.Estimator` has it."""
+        """Estimate the quality, as in `service.text.text_quality.Estimator`."""
         counted = count(source, translation, *languages, unfinished=unfinished, unknown_pieces=unknown_pieces)
         return self.estimate(counted, mean_log_probability)
 
     def estimate(self, counted: Counted, mean_log_probability: float) -> float:
-        """Estimate how probable it is that a reader accepts a translation, 0 to 1.
+        """Estimate the probability that a reader accepts a translation, 0 to 1.
 
         Args:
-            counted: of the translation.
-            mean_log_probability: of its tokens, in natural logarithms; of no effect where it is not needed.
+            counted: the counts of the translation.
+            mean_log_probability: the mean over its tokens, in natural logarithms; ignored if it is not needed.
         """
         log_odds = self._bias + self._of_log_probability * mean_log_probability
         log_odds += sum(weight * value for weight, value in zip(self._of_counted, counted, strict=True))

@@ -1,1 +1,1 @@
-"""Bundles that come, change and go on disk while a server runs: what is served follows them."""
+"""Reloading: the served models follow the bundles that appear, change and disappear on disk."""

@@ -1,4 +1,4 @@
-"""The plan of a reload, made of the served models and of the bundles on disk."""
+"""The plan of a reload, from the served models and the bundles on disk."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from service.registry.folders import by_name, one_name
 
 
 class Origin(NamedTuple):
-    """The origin of a served model: the folder of its bundle, and the manifest in it then."""
+    """The origin of a served model: the folder of its bundle, and the manifest when it was loaded."""
 
     path: Path
     manifest: Manifest
@@ -19,9 +19,9 @@ class Plan(NamedTuple):
     """The steps of a reload, in this order.
 
     Attributes:
-        refuse: bundles that cannot be served beside the others, and why.
-        load: bundles that are new or differ from what is served under their name.
-        origins: from where each model comes, by name, once that is done.
+        refuse: bundles whose name is in conflict with others, and the reason.
+        load: bundles that are new or differ from the served bundle of their name.
+        origins: the path of each model's bundle, by name, after these steps.
     """
 
     refuse: dict[Path, str]
@@ -33,8 +33,8 @@ def plan(served: Mapping[str, Origin], found: Mapping[Path, Manifest]) -> Plan:
     """Decide what to load.
 
     Args:
-        served: by name.
-        found: the bundles on disk that can be served.
+        served: the served models, by name.
+        found: the valid bundles on disk.
     """
     refuse: dict[Path, str] = {}
     origins = {}
@@ -49,14 +49,14 @@ def plan(served: Mapping[str, Origin], found: Mapping[Path, Manifest]) -> Plan:
 
 
 def gone(served: Mapping[str, Origin], found: Mapping[Path, Manifest], refused: Collection[Path]) -> set[str]:
-    """List the served models of which nothing is left on disk.
+    """List the served models that have no bundle on disk any more.
 
-    One whose own bundle, or every bundle of its name, was refused is not among them: the old one stays.
+    A model whose own bundle, or every bundle of its name, was refused is not listed: the old model stays.
 
     Args:
-        served: by name.
-        found: the bundles on disk that can be served.
-        refused: the others.
+        served: the served models, by name.
+        found: the valid bundles on disk.
+        refused: the refused bundles.
     """
     names = {manifest.name for manifest in found.values()}
     return {name for name, origin in served.items() if name not in names and origin.path not in refused}

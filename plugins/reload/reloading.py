@@ -1,4 +1,4 @@
-"""The models, and the glossaries, follow the folders they come from."""
+"""Keeps models and glossaries up to date with their folders."""
 
 import asyncio
 import traceback
@@ -34,8 +34,8 @@ class LoadFailure(NamedTuple):
     """A bundle on disk that is not served.
 
     Attributes:
-        name: of its model; "" where its manifest does not say.
-        why: in one line.
+        name: the name of its model; "" if the manifest cannot be read.
+        why: the reason, in one line.
     """
 
     name: str
@@ -58,14 +58,14 @@ class ModelReloader(ModelFolders):
         self._registry = registry
         self._health = health
         self._seen: Snapshot = {}
-        self._broken: dict[Path, LoadFailure] = {}  # those that were not verified, or could not be loaded
-        self._refused: dict[Path, LoadFailure] = {}  # they, and those that others stand in the way of
+        self._broken: dict[Path, LoadFailure] = {}  # bundles that were not valid, or could not be loaded
+        self._refused: dict[Path, LoadFailure] = {}  # these, and bundles whose name is in conflict with others
         self._origins: dict[str, Path] = {}
         self._kept: set[str] = set()
         self._bad_glossaries = 0
 
     async def follow(self, asked: asyncio.Event) -> None:
-        """Reload all when asked to, and, if the settings say so, what changes on disk; until :meth:`stop`."""
+        """Reload everything on request, and, if the settings say so, changes on disk, until :meth:`stop`."""
         before = self._seen
         while await self._wait(asked):
             now, everything = before, asked.is_set()
@@ -77,7 +77,7 @@ class ModelReloader(ModelFolders):
                     await self._reload(now, now.keys() | self._seen.keys())
                 elif news := changed(self._seen, before, now):
                     await self._reload(now, news)
-            except Exception as error:  # whatever it is, what is served stays, and the next reload may be better
+            except Exception as error:  # on any error the served models stay, and the next reload may succeed
                 _log.error("a reload failed", error=in_one_line(error), at=traceback.format_tb(error.__traceback__)[-1])
             before = now
 
@@ -86,7 +86,7 @@ class ModelReloader(ModelFolders):
         return self._seen
 
     async def _wait(self, asked: asyncio.Event) -> bool:
-        """Wait for a reason to look; False once there is to be none."""
+        """Wait for the next look; False after :meth:`stop`."""
         await first_of(asked, self._stopped, timeout_s=self._settings.watch_models_s or None)
         return not self._stopped.is_set()
 
@@ -127,12 +127,12 @@ class ModelReloader(ModelFolders):
             self._broken[path] = outcome._replace(name=outcome.name or self._name_at(path))
 
     async def _replace(self, path: Path) -> None:
-        """Serve a bundle in place of what has its name; or keep that, if it cannot be."""
+        """Serve a bundle in place of the model of its name; keep the old model if that fails."""
         try:
             await self._serve(path)
-        except DrainingError:  # what is being loaded will be stopped with the others
+        except DrainingError:  # the model being loaded is stopped with the others
             return
-        except Exception as error:  # whatever it is, what is served stays
+        except Exception as error:  # on any error the served model stays
             self._broken[path] = LoadFailure(self._found.pop(path).manifest.name, in_one_line(error))
         else:
             self._metrics.model_reloads_total.labels(self._found[path].manifest.name, LOADED).inc()
@@ -142,7 +142,7 @@ class ModelReloader(ModelFolders):
         self._origins[self._found[path].manifest.name] = path
 
     def _note_refused(self, refused: dict[Path, LoadFailure], paths: set[Path]) -> None:
-        """Tell of those that are new, or were tried again."""
+        """Report refused bundles that are new, or were tried again."""
         news = [path for path, refusal in refused.items() if path in paths or refusal != self._refused.get(path)]
         self._refused = refused
         for path in news:
@@ -153,7 +153,7 @@ class ModelReloader(ModelFolders):
                 self._health.miss(name)
 
     def _remove(self, leaving: set[str]) -> None:
-        """Withdraw models, unless none would be left."""
+        """Withdraw models, unless no model would be left."""
         kept = leaving if leaving == set(self._registry.names) else set()
         for name in sorted(leaving - kept):
             del self._origins[name]
@@ -179,5 +179,5 @@ def _verified(path: Path) -> Bundle | LoadFailure:
     try:
         name = Manifest.read(path).name
         return Bundle.open(path)
-    except Exception as error:  # a folder that is being written may show anything
+    except Exception as error:  # reading a folder during a write can raise any error
         return LoadFailure(name, in_one_line(error))

@@ -1,1 +1,1 @@
-"""Tokens that are drawn."""
+"""Sampling: tokens drawn at random."""

@@ -1,1 +1,1 @@
-"""ScoreText: how probable given translations are."""
+"""ScoreText: the probabilities of given translations."""

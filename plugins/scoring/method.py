@@ -23,7 +23,7 @@ from service.registry.catalog import Catalog, Choice
 from service.settings import Settings
 from service.text.result import TextResult
 
-# Of an answer, for each byte of a target text: a token has some 4 bytes, and its score 20 besides its piece.
+# Bytes of the answer per byte of target text: a token has about 4 bytes, and its score 20 besides its piece.
 _SCORE_BYTES: Final = 8
 
 
@@ -60,10 +60,10 @@ SCORE: Final = Method("ScoreText", score, pb.ScoreTextRequest, pb.ScoreTextRespo
 
 
 class PairsCall(LargeCall):
-    """A call of texts whose translations are given."""
+    """A call with texts and their given translations."""
 
     def add_pairs(self, pairs: Sequence[Pair]) -> None:
-        """Take all texts of the call, and queue their segments, or begin to; raises as :meth:`Call.add`."""
+        """Take all texts of the call, and queue their segments, or the first of them; raises as :meth:`Call.add`."""
         [(leg, _)] = self._parts
         self.count = len(pairs)
         texts: dict[int, Text] = {}
@@ -76,11 +76,11 @@ class PairsCall(LargeCall):
 
 
 def scoring_route(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settings) -> Route:
-    """Check a request, and work out its route. Whether a pair can be scored shows later.
+    """Check a request, and compute its route. Whether each pair can be scored is checked later.
 
     Raises:
         UnknownModelError: no model has the given name.
-        UnknownLanguagePairError: no model translates between the given languages by itself.
+        UnknownLanguagePairError: no single model translates between the given languages.
     """
     source, undetected = validation.undetected(request, catalog)
     chosen, bad = validation.choose(request, source, catalog, [*_bad_pairs(request.pairs, settings), *undetected])
@@ -124,7 +124,7 @@ def scored(outcome: TextResult | DragomanError, model: str) -> pb.TextScore:
 
 
 def _bad_pairs(pairs: Sequence[pb.TextPair], settings: Settings) -> Iterator[FieldViolation]:
-    """Refuse pairs whose scores would hardly fit one message."""
+    """Refuse pairs whose scores might not fit one message."""
     if not 1 <= len(pairs) <= settings.max_contents:
         yield FieldViolation("pairs", f"must hold 1 to {settings.max_contents} pairs, holds {len(pairs)}")
     limit_bytes = settings.max_answer_bytes // _SCORE_BYTES

@@ -1,4 +1,4 @@
-"""A text with a translation that is given: one segment, whose tokens are scored, or the error of why it is none."""
+"""A text with a given translation: one segment whose tokens are scored, or the error if it cannot be scored."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Pair(NamedTuple):
     Attributes:
         source_text: in the source language.
         target_text: in the target language.
-        prefix: in front of the names of its fields, in errors.
+        prefix: precedes the field names in errors.
     """
 
     source_text: str
@@ -27,7 +27,7 @@ class Pair(NamedTuple):
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both, the source first."""
+        """The text and its translation."""
         return self.source_text, self.target_text
 
     @property
@@ -44,9 +44,9 @@ class Pair(NamedTuple):
 def open_pair(
     translator: Translator, pair: Pair, options: RequestOptions, on_progress: OnProgress = lambda segment: None
 ) -> Document:
-    """Make a document of a text whose translation is given, to be scored; it has not been read.
+    """Make a document from a text with a given translation, to be scored; the text is not yet parsed.
 
-    Its result has the scores of the tokens. Reading it raises InvalidRequestError where it cannot be scored.
+    Its result has the scores of the tokens. Reading it raises InvalidRequestError if the pair cannot be scored.
     """
     return Document(
         _scored_part(translator, pair, options, on_progress),
@@ -61,16 +61,16 @@ def open_pair(
 def _scored_part(
     translator: Translator, pair: Pair, options: RequestOptions, on_progress: OnProgress
 ) -> Iterator[Part]:
-    """Make the one segment of a pair, once it is asked for.
+    """Make the single segment of a pair when it is requested.
 
     Raises:
-        InvalidRequestError: the model has no room for a text, or sees nothing in it.
+        InvalidRequestError: a text has more tokens than the model takes, or none.
     """
     manifest, tokenizer = translator.manifest, translator.tokenizer
     frame = translator.frame(options.source_language, options.target_language)
     room = manifest.max_source_tokens - frame.tokens
     source_ids = _ids(tokenizer.encode, f"{pair.prefix}source_text", pair.source_text, room)
-    room = manifest.max_target_tokens - 1  # the end of the sentence is scored, too
+    room = manifest.max_target_tokens - 1  # one place for the end-of-sentence token, which is scored too
     target_ids = _ids(tokenizer.encode_target, f"{pair.prefix}target_text", pair.target_text, room)
     scored_ids = (*target_ids, manifest.eos_id)
     decode = Decode(

@@ -1,1 +1,1 @@
-"""Before a server says that it serves: its models decode as they should on this machine."""
+"""A check before a server reports that it serves: its models decode correctly on this machine."""

@@ -1,4 +1,4 @@
-"""Before a server says that it serves: each thread decodes a few sentences together as it decodes each alone."""
+"""A check before a server reports that it serves: each thread decodes sentences together exactly as alone."""
 
 import hashlib
 import math
@@ -19,24 +19,24 @@ from service.engine.engine import Engine
 from service.engine.runner import Runner
 from service.options import Decoding
 
-# Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
-# what is decoded of each: some 20 ms for the default model, half a second for one of 600 million parameters and more.
+# Tokens of the golden sentences, short and long; each has another of similar length, to share an encoder run. Two
+# tokens are decoded for each: 20 ms for the default model, half a second for a model of over 600 million parameters.
 LENGTHS: Final = (3, 4, 29, 30)
 TARGET_TOKENS: Final = 2
-# Of one golden sentence, which is searched too.
+# For one golden sentence, which is also decoded with beam search.
 BEAM_SIZE: Final = 4
-_FIRST_ID: Final = 4  # what comes before it stands for no piece of text
-# Of the products; fp16 is for GPUs, whose libraries may add up few rows in another order than many: there, ids count.
+_FIRST_ID: Final = 4  # lower ids are special, and stand for no text
+# Exact matrix products; fp16 is for GPUs, whose libraries may sum few rows in another order: there only ids count.
 _EXACT_PRECISIONS: Final = ("fp32", "int8")
-# By how much the attention of a token may miss 1: it is a sum of fp32 shares.
+# How far the sum of a token's attention may be from 1: it is a sum of fp32 values.
 _SUM_ROUNDING: Final = 1e-3
-# Of an encoder memory, as a share of its length as a vector, and of the log-probability that a search finds: far above
-# the rounding of fp16, and far below what a source becomes that attends the padding beside it.
+# Tolerance for an encoder memory, relative to its norm, and for the log-probability of a search: far above the rounding
+# of fp16, and far below the change of a memory that attends to padding.
 _ROUNDING: Final = 0.05
 
 
 class Golden(NamedTuple):
-    """A sentence, and how it is decoded."""
+    """A sentence, and its decoding mode."""
 
     source_ids: list[int]
     beam_size: int = 1
@@ -46,12 +46,11 @@ class Decoded(NamedTuple):
     """The translation of a sentence.
 
     Attributes:
-        target_ids: of its translation; none of a search where the precision is not exact: two hypotheses may be equally
-            probable but for rounding.
-        log_probability: of its translation, 0 where it is not computed.
-        hypotheses: of a search, with every bit of their scores; none where the precision is not exact.
-        scores_sha256: of all that they were chosen from, and of the attention, bit for bit; of nothing where the
-            precision is not exact.
+        target_ids: the ids of the translation; empty for a search in a precision that is not exact, where rounding can
+            decide between equally probable hypotheses.
+        log_probability: of the translation, 0 if it is not computed.
+        hypotheses: of a search, with every bit of their scores; empty if the precision is not exact.
+        scores_sha256: the hash of all logits and all attention, bit for bit; of no data if the precision is not exact.
     """
 
     target_ids: list[int]
@@ -60,24 +59,25 @@ class Decoded(NamedTuple):
     scores_sha256: str
 
     def agrees(self, other: "Decoded") -> bool:
-        """Tell whether both are the same, but for the rounding of a log-probability; exact ones are in the hash."""
+        """Tell whether two results agree, except for rounding of the log-probability; exact values are in the hash."""
         rounded = math.isclose(self.log_probability, other.log_probability, rel_tol=_ROUNDING)
         return rounded and self._replace(log_probability=0.0) == other._replace(log_probability=0.0)
 
 
 def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
-    """Decode the golden sentences alone, each on any thread, and then in company, on all threads, each with its runner.
+    """Decode the golden sentences alone, on any thread, and then in a batch, on all threads, each with its own runner.
 
-    Not their tokens alone are compared but every bit of the scores, which in some other sentence would choose another
-    token, and of the attention, which aligns words. One of them is searched as well, by a beam. Then the shortest is
-    encoded beside the longest, which pads it. All this also spares the first caller the first times of everything.
+    Besides the ids, every bit of the scores is compared, since a different score could change the token in another
+    sentence, and every bit of the attention, which aligns words. One sentence is also decoded by beam search. Then the
+    shortest is encoded beside the longest, so that it is padded. All this also warms up the engine for the first
+    caller.
 
     Args:
-        engine: which has not been started.
-        vocabulary_size: pieces of the source side.
+        engine: an engine that has not been started.
+        vocabulary_size: number of pieces of the source side.
 
     Raises:
-        BundleError: a translation depends on who is in the batch, the attention is none, or the graphs do not run.
+        BundleError: a translation depends on the rest of the batch, the attention is invalid, or a graph fails.
     """
     sources = golden_sources(manifest, vocabulary_size)
     size = min(BEAM_SIZE, *engine.on_each_thread(lambda runner: runner.slots))
@@ -87,11 +87,11 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
         pending, found = deque(enumerate(goldens)), dict[int, Decoded]()
         engine.on_each_thread(lambda runner: _decode_alone(runner, pending, found, manifest))
         alone = [found[number] for number in range(len(goldens))]
-        # Each of them in several slots; some in the batch before the others, and all of them until one leaves.
+        # Each sentence in several slots; some join the batch earlier, and all are together until one leaves.
         company = [goldens[::-1], goldens, goldens[1::2]]
         together = engine.on_each_thread(lambda runner: _decode(runner, company, manifest))
         changes = engine.on_each_thread(lambda runner: _change_by_padding(runner, sources[0], sources[-1]))
-    except Exception as error:  # of the runtime, whose exceptions share no base class of its own
+    except Exception as error:  # the runtime's exceptions share no base class of its own
         raise BundleError(f"model {manifest.name}: cannot be run: {_line(error)}") from error
     expected = alone[::-1] + alone + alone[1::2]
     for thread, decoded in enumerate(together):
@@ -108,7 +108,7 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
 
 
 def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
-    """Make ids that look like sentences to the model, the same at every start; they mean nothing."""
+    """Make ids that look like sentences to the model, the same at every start; they have no meaning."""
     chance = random.Random(LENGTHS[0])
     ids = range(min(_FIRST_ID, vocabulary_size - 1), vocabulary_size)
     lengths = [min(length, manifest.max_source_tokens) for length in LENGTHS]
@@ -116,7 +116,7 @@ def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
 
 
 def _change_by_padding(runner: Runner, short: list[int], long: list[int]) -> float:
-    """Measure how far a longer neighbour moves a source's encoder memory, relative to its length."""
+    """Measure how much a longer neighbour changes a source's encoder memory, relative to its norm."""
     alone, beside = np.asarray(runner.encode([short])[0]), np.asarray(runner.encode([short, long])[0])
     if np.array_equal(alone, beside):
         return 0.0
@@ -128,7 +128,7 @@ def _change_by_padding(runner: Runner, short: list[int], long: list[int]) -> flo
 def _decode_alone(
     runner: Runner, pending: deque[tuple[int, Golden]], found: dict[int, Decoded], manifest: Manifest
 ) -> None:
-    """Decode one sentence after the other, as long as there are any that no other thread has taken."""
+    """Decode sentences one after another, until the threads have taken all of them."""
     while True:
         try:
             number, golden = pending.popleft()
@@ -138,13 +138,13 @@ def _decode_alone(
 
 
 def _decode(runner: Runner, waves: Sequence[Sequence[Golden]], manifest: Manifest) -> list[Decoded]:
-    """Decode sentences, one wave after the other joining; gives what became of all of them, in order."""
+    """Decode sentences in waves that join one after another; returns all results, in order."""
     decodes = [[_new_decode(manifest, golden) for golden in wave] for wave in waves]
     is_exact = manifest.precision in _EXACT_PRECISIONS
     hashes: dict[Decode, Any] = defaultdict(hashlib.sha256)
 
     def watch(decode: Decode, logits: NDArray[np.floating]) -> None:
-        if is_exact and decode.slots == 1:  # the hypotheses of a search stand in any order
+        if is_exact and decode.slots == 1:  # the slots of a search are in any order
             hashes[decode].update(logits)
 
     drive(runner, decodes, watch)
@@ -167,10 +167,10 @@ def _decode(runner: Runner, waves: Sequence[Sequence[Golden]], manifest: Manifes
 
 
 def _check_attention(decode: Decode) -> None:
-    """Raise ValueError where a token's attention is no share of each token of the source."""
+    """Raise ValueError if a token's attention is no distribution over the source tokens."""
     for weights in decode.attention:
         total = float(weights.sum())
-        if weights.shape != (len(decode.source_ids),) or not abs(total - 1.0) <= _SUM_ROUNDING:  # nor if it is NaN
+        if weights.shape != (len(decode.source_ids),) or not abs(total - 1.0) <= _SUM_ROUNDING:  # true for NaN as well
             raise ValueError(
                 f"the attention of a token must be {len(decode.source_ids)} shares that add up to 1, "
                 f"is {weights.shape[0]} that add up to {total:g}"
@@ -178,7 +178,7 @@ def _check_attention(decode: Decode) -> None:
 
 
 def _without_attention(decode: Decode) -> list[Hypothesis]:
-    """Give what a search has found, for comparison; of an array, == says no yes or no."""
+    """Give the hypotheses of a search without their arrays, since == of an array gives no single result."""
     return [found._replace(attention=()) for found in decode.hypotheses]
 
 
@@ -193,7 +193,7 @@ def _new_decode(manifest: Manifest, golden: Golden) -> Decode:
 
 
 def _start_ids(manifest: Manifest, source: list[int]) -> tuple[int, ...]:
-    """Give a golden sentence a target language, by its length: so a batch has several."""
+    """Choose a target language for a golden sentence by its length, so that a batch has several."""
     targets = manifest.languages.targets
     return Frame.of(manifest.languages, manifest, target=targets[len(source) % len(targets)]).start_ids
 

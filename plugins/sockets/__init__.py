@@ -1,1 +1,1 @@
-"""The sockets of gRPC, which gives none out: hosts with too many connections, and the end of all of them."""
+"""The sockets of gRPC, which does not expose them: limits connections per host, and ends all connections."""

@@ -1,7 +1,7 @@
-"""The end of gRPC's connections, before the server that has them stops.
+"""Ends gRPC's connections before their server stops.
 
-A call that comes to a server of gRPC that stops gets CANCELLED (grpc/grpc#41785), as if its caller had wanted that. One
-whose connection ends gets UNAVAILABLE, after which every client may try again.
+gRPC answers CANCELLED to a call that arrives while a server stops (grpc/grpc#41785), as if the caller had cancelled it.
+If the connection ends first, the call gets UNAVAILABLE, after which every client may retry.
 """
 
 import asyncio
@@ -12,26 +12,26 @@ from typing import Any, Final
 
 from plugins.sockets import own_sockets
 
-_CALL: Final = "_schedule_rpc_coro"  # of grpcio; goes on until the answer is sent
+_CALL: Final = "_schedule_rpc_coro"  # the coroutine of grpcio that runs until the answer is sent
 _LOOK_PERIOD_S: Final = 0.01
 _END_S: Final = 1.0  # gRPC's threads notice within milliseconds
 
 
 async def end_connections(port: int, grace_s: float) -> None:
-    """End the connections to a port of ours; one that begins meanwhile, too. Does nothing where there is no Linux.
+    """End all connections to a port of this process, also those that begin meanwhile; without effect outside Linux.
 
     Args:
-        grace_s: which the answers of the calls of this moment may take until they are sent.
+        grace_s: how long sending the answers of the current calls may take.
     """
     if calls := _calls():
         await asyncio.wait(calls, timeout=grace_s)
-    with suppress(OSError):  # no descriptor is free for the look
+    with suppress(OSError):  # no descriptor is free to list the sockets
         if own_sockets.DESCRIPTORS.is_dir():
             await _end(port)
 
 
 def _calls() -> set[asyncio.Task[Any]]:
-    """Find the tasks of calls whose answers are not sent yet, of all servers of this event loop."""
+    """Find the tasks of calls whose answers are not yet sent, for all servers of this event loop."""
     return {task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == _CALL}
 
 

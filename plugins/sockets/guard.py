@@ -1,4 +1,4 @@
-"""What guards the connections to a port of gRPC."""
+"""The guard of the connections to a gRPC port."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,10 +12,10 @@ from service.telemetry.metrics import Metrics
 
 @asynccontextmanager
 async def guarded(port: int, settings: Settings, metrics: Metrics, grace_s: float) -> AsyncIterator[None]:
-    """Watch the connections for the time of the block, and then end them.
+    """Watch the connections during the block, and then end them.
 
     Args:
-        grace_s: which the last answers may take until they are sent.
+        grace_s: how long sending the last answers may take.
     """
     watching = asyncio.create_task(HostConnections(port, settings.host_connections(), metrics).watch())
     try:

@@ -1,6 +1,6 @@
-"""Connections by host: where one host holds more than its share, the newest are closed. Linux only.
+"""Connections per host: the newest connections of a host above its limit are closed. Linux only.
 
-gRPC's Python has no way to refuse a connection, so the sockets are found among the descriptors of this process.
+gRPC for Python cannot refuse a connection, so the sockets are found among the descriptors of this process.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from service.security.hosts import host_of
 from service.telemetry.metrics import Metrics
 
 _LOOK_PERIOD_S: Final = 0.25
-_LINE_PERIOD_S: Final = 10.0  # between two lines of the log
+_LINE_PERIOD_S: Final = 10.0  # between two log lines
 _REASON: Final = "HOST_LIMIT"
 
 _log = structlog.get_logger()
@@ -27,27 +27,27 @@ class HostConnections:
     """The connections of this process to one port of its own.
 
     Args:
-        limit: how many one host may have; of IPv6, one network of 64 bits is one host.
+        limit: connections per host; an IPv6 network of 64 bits counts as one host.
     """
 
     def __init__(self, port: int, limit: int, metrics: Metrics) -> None:
         self._port = port
         self._limit = limit
         self._closed = metrics.closed_connections_total.labels(_REASON)
-        self._hosts: dict[int, str] = {}  # by inode, oldest first; "" for a socket that does not count
+        self._hosts: dict[int, str] = {}  # by inode, oldest first; "" for other sockets
         self._next_line_s = 0.0
 
     async def watch(self) -> None:
-        """Close what is too much, for ever."""
+        """Close surplus connections, periodically."""
         while own_sockets.DESCRIPTORS.is_dir():
-            with suppress(OSError):  # no descriptor is free for the look
+            with suppress(OSError):  # no descriptor is free to list the sockets
                 self.look()
             await asyncio.sleep(_LOOK_PERIOD_S)
 
     def look(self) -> None:
-        """Close what is too much now."""
+        """Close the surplus connections of each host."""
         names = os.listdir(own_sockets.DESCRIPTORS)
-        if len(names) <= self._limit:  # no host can have more
+        if len(names) <= self._limit:  # then no host can be above its limit
             return
         descriptors = own_sockets.by_inode(names)
         self._hosts = {inode: host for inode, host in self._hosts.items() if inode in descriptors}

@@ -1,4 +1,4 @@
-"""The sockets of this process, found among its descriptors: gRPC gives none of its own out. Linux only."""
+"""The sockets of this process, found among its descriptors, since gRPC does not expose its own. Linux only."""
 
 import ctypes
 import os
@@ -11,8 +11,8 @@ from typing import Final
 
 DESCRIPTORS: Final = Path("/proc/self/fd")
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
-_ATTACH_FILTER: Final = 26  # SO_ATTACH_FILTER of asm-generic/socket.h, which Python does not name
-# Of linux/filter.h: a program of one instruction, "return 0", lets no packet through.
+_ATTACH_FILTER: Final = 26  # SO_ATTACH_FILTER of asm-generic/socket.h; Python has no name for it
+# From linux/filter.h: a program of one instruction, "return 0", drops every packet.
 _DROP_ALL: Final = ctypes.create_string_buffer(b"\x06\0\0\0\0\0\0\0")
 
 
@@ -26,16 +26,16 @@ def by_inode(names: Iterable[str]) -> dict[int, int]:
     """Find sockets; the oldest descriptors first.
 
     Args:
-        names: of descriptors, as `DESCRIPTORS` lists them.
+        names: descriptor numbers, as listed in `DESCRIPTORS`.
 
     Returns:
-        The descriptor of each socket by its inode, which names a socket for good.
+        The descriptor of each socket by its inode, which identifies the socket for its lifetime.
     """
     return dict(_sockets(sorted(map(int, names))))
 
 
 def peer(descriptor: int, port: int) -> str:
-    """Give the address that a connection to a port of ours comes from; "" for any other socket."""
+    """Give the peer address of a connection to a port of this process; "" for any other socket."""
     with suppress(OSError, ValueError), _copy(descriptor) as copy:
         if copy.family in _INTERNET and copy.getsockname()[1] == port:
             return str(copy.getpeername()[0])
@@ -43,10 +43,10 @@ def peer(descriptor: int, port: int) -> str:
 
 
 def end(descriptor: int, inode: int, how: int = socket.SHUT_RDWR) -> bool:
-    """End a connection, which gRPC then cleans up; False where the descriptor is another's by now.
+    """End a connection, which gRPC then cleans up; False if the descriptor now belongs to another socket.
 
     Args:
-        how: `SHUT_RD` leaves what is being sent.
+        how: `SHUT_RD` lets outgoing data finish.
     """
     with suppress(OSError), _copy(descriptor) as copy:
         if os.fstat(copy.fileno()).st_ino == inode:
@@ -56,15 +56,15 @@ def end(descriptor: int, inode: int, how: int = socket.SHUT_RDWR) -> bool:
 
 
 def connections(port: int) -> dict[int, int]:
-    """Find the connections to a port of ours: their descriptors by inode."""
+    """Find the connections to a port of this process: their descriptors by inode."""
     found = by_inode(os.listdir(DESCRIPTORS))
     return {inode: descriptor for inode, descriptor in found.items() if peer(descriptor, port)}
 
 
 def refuse_connections(port: int) -> None:
-    """Let no connection to a port of ours begin any more: for a client it is as if the network was slow.
+    """Stop accepting new connections to a port of this process: to a client this looks like a slow network.
 
-    Closing the socket that listens would reset connections that have begun and were not accepted yet.
+    Closing the listening socket would reset connections that have begun and are not yet accepted.
     """
     for descriptor in by_inode(os.listdir(DESCRIPTORS)).values():
         with suppress(OSError, ValueError), _copy(descriptor) as copy:
@@ -78,9 +78,9 @@ def _listens(candidate: socket.socket) -> bool:
 
 
 def _sockets(descriptors: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield inode and descriptor of each that is a socket."""
+    """Yield the inode and descriptor of each socket."""
     for descriptor in descriptors:
-        with suppress(OSError):  # closed meanwhile
+        with suppress(OSError):  # closed in the meantime
             status = os.fstat(descriptor)
             if stat.S_ISSOCK(status.st_mode):
                 yield status.st_ino, descriptor
@@ -88,6 +88,6 @@ def _sockets(descriptors: list[int]) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _copy(descriptor: int) -> Iterator[socket.socket]:
-    """Give a socket by a descriptor of our own, which is closed afterwards."""
+    """Give a socket on a duplicate of the descriptor, which is closed afterwards."""
     with closing(socket.socket(fileno=os.dup(descriptor))) as copy:
         yield copy

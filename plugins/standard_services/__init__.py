@@ -1,1 +1,1 @@
-"""The standard services of gRPC, health and reflection, which need no key; how many calls of them a host may have."""
+"""gRPC's standard services, health and reflection, which need no key; their calls are limited per host."""

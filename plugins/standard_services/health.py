@@ -1,7 +1,7 @@
-"""grpc.health.v1.Health: asks the state of the server and its models, or watches it.
+"""grpc.health.v1.Health: reports the state of the server and its models, once or at each change.
 
-The servicer of grpcio-health-checking forgets all watchers of a name when one of them leaves, and waits in `set`
-until every watcher has taken the news: one that reads nothing would keep the server from shutting down.
+The servicer of grpcio-health-checking drops all watchers of a name when one of them leaves. Its `set` waits for every
+watcher: one that reads nothing would block the shutdown of the server.
 """
 
 from collections.abc import Mapping
@@ -23,17 +23,17 @@ class HealthServicer:
         self._health = health
 
     async def Check(self, request: Any, context: Any) -> Any:
-        """Say how a server or model is; NOT_FOUND for a name that was never heard of."""
+        """Report the state of the server or a model; NOT_FOUND for an unknown name."""
         serving = self._health.is_serving(request.service)
         if serving is None:
             await context.abort(grpc.StatusCode.NOT_FOUND, "no such service")
         return health_pb2.HealthCheckResponse(status=_STATUSES[serving])
 
     async def List(self, request: Any, context: Any) -> Mapping[str, int]:
-        """Say how the server and all models are, by name."""
+        """Report the states of the server and all models, by name."""
         return {name: _STATUSES[serving] for name, serving in self._health.all().items()}
 
     async def Watch(self, request: Any, context: Any) -> None:
-        """Say how a server or model is, and again whenever that changes, until the end."""
+        """Report the state of the server or a model, now and at each change, until the end."""
         async for serving in self._health.follow(request.service):
             await context.write(health_pb2.HealthCheckResponse(status=_STATUSES[serving]))

@@ -1,4 +1,4 @@
-"""Calls that need no key, health and reflection: how many one host may have, and how soon their message must come."""
+"""Calls without a key, health and reflection: limits on their number per host, and on the wait for their message."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -16,10 +16,10 @@ _REASON: Final = "OPEN_CALLS_LIMITED"
 
 
 class OpenCalls:
-    """Bounds the running calls of each host, of all methods that it is given.
+    """Limits the running calls of each host, over all methods that it wraps.
 
     Args:
-        limit: of calls that one host may have at a time.
+        limit: the number of calls that one host may have at a time.
     """
 
     def __init__(self, limit: int, metrics: Metrics) -> None:
@@ -28,7 +28,7 @@ class OpenCalls:
         self._running: Counter[str] = Counter()
 
     def bound(self, handler: Any) -> Any:
-        """Give the handler of a method, bounded."""
+        """Wrap the handler of a method with the limit."""
 
         async def bounded(requests: AsyncIterator[Any], context: Any) -> None:
             host = host_of_peer(context.peer())

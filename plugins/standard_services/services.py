@@ -1,7 +1,7 @@
-"""gRPC's standard services, health and reflection, with the methods and versions that tools ask for today.
+"""gRPC's standard services, health and reflection, with the methods and versions that current tools need.
 
-grpcio-health-checking has Health/List from 1.85 on only, which needs protobuf 7. grpcio-reflection has v1alpha only
-(grpc/grpc#38576); the messages of v1 are the same, byte for byte. So both are described here, in a pool of our own.
+grpcio-health-checking has Health/List only from 1.85 on, which needs protobuf 7. grpcio-reflection has only v1alpha
+(grpc/grpc#38576); the messages of v1 are the same, byte for byte. So both are described here, in a separate pool.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,14 +30,14 @@ _REFLECTION: Final = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1
 def add_standard_services(
     server: Any, services: Sequence[GrpcService], health: Health, settings: Settings, metrics: Metrics
 ) -> None:
-    """Add both to a server of `grpc.aio` that has not started and has these other services."""
+    """Add both services to a server of `grpc.aio` that has not started and has these other services."""
     open_calls = OpenCalls(settings.host_connections(), metrics)
     add_health(health, server, open_calls)
     add_reflection(server, open_calls, services)
 
 
 def add_health(health: Health, server: Any, open_calls: OpenCalls) -> None:
-    """Add the health service, its calls bounded, to a server of `grpc.aio` that has not started."""
+    """Add the health service, with limited calls, to a server of `grpc.aio` that has not started."""
     servicer = HealthServicer(health)
     request = health_pb2.HealthCheckRequest.FromString
     answer = health_pb2.HealthCheckResponse.SerializeToString
@@ -50,7 +50,7 @@ def add_health(health: Health, server: Any, open_calls: OpenCalls) -> None:
 
 
 def add_reflection(server: Any, open_calls: OpenCalls, services: Sequence[GrpcService]) -> None:
-    """Let a server of `grpc.aio`, which has not started, describe its services, by reflection v1 and v1alpha."""
+    """Let a server of `grpc.aio` that has not started describe its services, by reflection v1 and v1alpha."""
     names = (*(service.name for service in services), _HEALTH, *_REFLECTION)
     servicer = reflection.aio.ReflectionServicer(names, pool=pool_of(service.file for service in services))
     handler = grpc.stream_stream_rpc_method_handler(
@@ -68,7 +68,7 @@ def _add(server: Any, service: str, handlers: Mapping[str, Any], open_calls: Ope
 
 
 def _health_file() -> FileDescriptorProto:
-    """Describe health.proto as it is from grpc-proto of 2025 on."""
+    """Describe health.proto as in grpc-proto since 2025."""
     file = FileDescriptorProto.FromString(health_pb2.DESCRIPTOR.serialized_pb)
     if any(message.name == "HealthListRequest" for message in file.message_type):
         return file
@@ -90,13 +90,13 @@ def _health_file() -> FileDescriptorProto:
 
 
 def _reflection_v1_file() -> FileDescriptorProto:
-    """Describe reflection.proto of v1: that of v1alpha under another name."""
+    """Describe reflection.proto of v1: v1alpha under another name."""
     alpha = text_format.MessageToString(FileDescriptorProto.FromString(reflection_pb2.DESCRIPTOR.serialized_pb))
     return text_format.Parse(alpha.replace("/v1alpha/", "/v1/").replace(".v1alpha", ".v1"), FileDescriptorProto())
 
 
 def pool_of(files: Iterable[FileDescriptor]) -> DescriptorPool:
-    """Make a pool of the files of services, and of those of gRPC's own; none imports another."""
+    """Make a pool with the files of services and of gRPC's own services; no file imports another."""
     pool = DescriptorPool()
     for file in files:
         pool.AddSerializedFile(file.serialized_pb)

@@ -1,1 +1,1 @@
-"""Models that are loaded when calls need them, and leave the memory for others, or once they are idle."""
+"""Models are loaded when calls need them, and unloaded to make room for others, or when they are idle."""

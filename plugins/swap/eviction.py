@@ -1,4 +1,4 @@
-"""Which models leave the memory to make room for another: the least recently used first; pure."""
+"""The choice of models to unload for another model: the least recently used first. Pure functions."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -7,16 +7,16 @@ from service.registry.catalog import ServedModel
 
 
 class Resident(NamedTuple):
-    """A model that takes memory.
+    """A model in memory.
 
     Attributes:
-        model: that may leave.
-        cost_bytes: what it takes.
-        pinned: it has to stay.
-        in_use: calls run on it, or it is leaving already and takes its memory until it has left.
-        leaving: it takes no new calls, so that it can leave.
+        model: the model.
+        cost_bytes: its memory.
+        pinned: whether it must stay.
+        in_use: whether calls run on it, or it is being unloaded and still takes its memory.
+        leaving: whether it takes no new calls, so that it can be unloaded.
         last_used_s: when a call last began or ended.
-        held_since_s: when the oldest of its calls began; None where it has none.
+        held_since_s: when its oldest running call began; None: no call runs.
     """
 
     model: ServedModel
@@ -29,16 +29,16 @@ class Resident(NamedTuple):
 
 
 def victims(residents: Sequence[Resident], cost_bytes: int, budget_bytes: int) -> list[ServedModel] | None:
-    """Choose the models that leave so that another has room.
+    """Choose the models to unload so that another one has room.
 
     Args:
-        residents: all that take memory.
-        cost_bytes: of the other.
-        budget_bytes: for all together.
+        residents: all models in memory.
+        cost_bytes: the memory of the other model.
+        budget_bytes: the limit for all models together.
 
     Returns:
-        Models that are neither pinned nor in use, the least recently used first, and no more than needed; None where
-        they do not make enough room.
+        Models that are neither pinned nor in use, the least recently used first, and only as many as needed; None if
+        they do not free enough memory.
     """
     free = [resident for resident in residents if not resident.pinned and not resident.in_use]
     order = sorted(free, key=lambda resident: resident.last_used_s)
@@ -47,13 +47,13 @@ def victims(residents: Sequence[Resident], cost_bytes: int, budget_bytes: int) -
 
 
 def to_free(residents: Sequence[Resident], cost_bytes: int, budget_bytes: int) -> list[ServedModel]:
-    """Choose models in use that are to take no new calls, so that there is room once those that run have ended.
+    """Choose models in use to take no new calls, so that there is room after their running calls have ended.
 
-    The arguments are those of :func:`victims`, which has found too little.
+    The arguments are those of :func:`victims`, which has not freed enough memory.
 
     Returns:
-        Models that are not pinned: first the one whose calls run for the shortest time, since it is likely to be free
-        first. One that is leaving stays among them: else it would never be free.
+        Models that are not pinned, the one with the most recent calls first, since it will probably be free first. A
+        model that is already leaving stays chosen: otherwise it would never become free.
     """
     free = [resident for resident in residents if not resident.pinned and not resident.in_use]
     missing_bytes = _missing_bytes(residents, cost_bytes, budget_bytes) - sum(each.cost_bytes for each in free)
@@ -67,7 +67,7 @@ def _missing_bytes(residents: Iterable[Resident], cost_bytes: int, budget_bytes:
 
 
 def _first(order: Iterable[Resident], missing_bytes: int) -> tuple[list[Resident], int]:
-    """Take as many of the first as make up for what is missing; gives them, and what is still missing."""
+    """Take models in order until enough memory is free; returns them, and the bytes still missing."""
     chosen: list[Resident] = []
     for resident in order:
         if missing_bytes <= 0:

@@ -1,4 +1,4 @@
-"""Models that no call has needed for a while leave the memory; the next call that needs one has it loaded again."""
+"""Unloads models that no call has needed for a while; the next call that needs one loads it again."""
 
 import asyncio
 import time
@@ -15,11 +15,11 @@ _log: Final = structlog.get_logger()
 
 
 class IdleModels:
-    """Has models leave, one at a time; lives on the event loop.
+    """Unloads idle models, one at a time; lives on the event loop.
 
     Args:
-        settings: of the server.
-        registry: of the models.
+        settings: the settings of the server.
+        registry: the registry of the models.
     """
 
     def __init__(self, settings: Settings, registry: ModelRegistry) -> None:
@@ -29,20 +29,20 @@ class IdleModels:
         self._stopped = asyncio.Event()
 
     async def follow(self) -> None:
-        """Have each model leave when its time has come, until :meth:`stop`; at once where models stay."""
+        """Unload models that are idle for long enough, until :meth:`stop`; returns at once if models stay loaded."""
         while self._keep_s and not self._stopped.is_set():
             for model in self._candidates():
                 if self._left_s(model) <= 0:
                     _log.info("unloaded", model=model.name, idle_s=self._keep_s)
                     await self._registry.unload(model)
-                    break  # meanwhile calls may have come for others
+                    break  # calls for other models may have arrived meanwhile
             else:
                 await first_of(
                     self._stopped, timeout_s=min(map(self._left_s, self._candidates()), default=self._keep_s)
                 )
 
     def stop(self) -> None:
-        """Begin nothing new."""
+        """Stop unloading."""
         self._stopped.set()
 
     def _candidates(self) -> list[ServedModel]:
@@ -50,5 +50,5 @@ class IdleModels:
         return [each for each in self._registry.in_memory if each not in ending and each.name not in self._pinned]
 
     def _left_s(self, model: ServedModel) -> float:
-        """Say for how long a model stays at least."""
+        """Give the seconds for which a model stays loaded at least."""
         return self._keep_s if model.busy else model.last_used_s + self._keep_s - time.monotonic()

@@ -1,4 +1,4 @@
-"""The memory that models may take together: which of them can have room at all; arithmetic on what they cost."""
+"""The memory budget of all models: checks, from the models' costs, which models have room."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -13,11 +13,11 @@ _log: Final = structlog.get_logger()
 
 
 class ModelBudget:
-    """What the settings say of memory.
+    """The memory settings.
 
     Attributes:
-        bytes: for all models together; 0: as much as they need.
-        pinned: names of the models that stay.
+        bytes: the budget for all models together; 0: no limit.
+        pinned: the names of the models that stay in memory.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -30,14 +30,14 @@ class ModelBudget:
         return self.bytes > 0
 
     def check_start(self, costs: Mapping[str, int]) -> None:
-        """Check that each model that a server starts with can have room beside those that stay.
+        """Check that each model at the start of a server has room beside the pinned models.
 
         Args:
-            costs: of all models, in bytes, by name.
+            costs: the costs of all models, in bytes, by name.
 
         Raises:
-            BundleError: one cannot.
-            SettingsError: a pinned model is none of them.
+            BundleError: a model has no room.
+            SettingsError: a pinned model does not exist.
         """
         if unknown := sorted(self.pinned - costs.keys()):
             raise SettingsError(
@@ -47,14 +47,14 @@ class ModelBudget:
             self.check_room(name, costs)
 
     def check_room(self, name: str, costs: Mapping[str, int]) -> None:
-        """Check that a model can have room beside the pinned ones.
+        """Check that a model has room beside the pinned models.
 
         Args:
-            name: of the model.
-            costs: of all models, in bytes, by name.
+            name: the name of the model.
+            costs: the costs of all models, in bytes, by name.
 
         Raises:
-            BundleError: it is too large.
+            BundleError: the model is too large.
         """
         pinned_bytes = sum(cost for other, cost in costs.items() if other in self.pinned and other != name)
         if self.bounded and costs[name] + pinned_bytes > self.bytes:
@@ -68,11 +68,11 @@ class ModelBudget:
         """Check that models can be in memory at the same time.
 
         Args:
-            models: that one call needs.
+            models: the models that one call needs.
             served: all models.
 
         Raises:
-            InvalidRequestError: they are too large together.
+            InvalidRequestError: the models are too large together.
         """
         if not self.bounded:
             return
@@ -87,12 +87,12 @@ class ModelBudget:
             )
 
     def pinned_bytes(self, served: Iterable[ServedModel], but: Sequence[ServedModel]) -> list[int]:
-        """List what the pinned models take, but for some of them, and for others of the same names."""
+        """List the costs of the pinned models, except those in `but`, and others with the same names."""
         names = self.pinned - {model.name for model in but}
         return [model.cost_bytes for model in served if model.name in names]
 
     def bounded_cost(self, model: ServedModel, cost_bytes: int, served: Iterable[ServedModel]) -> int:
-        """Give the cost of a model as measured, but no more than can be its room: it would not be loaded again."""
+        """Limit the measured cost of a model to its possible room: otherwise it could not be loaded again."""
         if not self.bounded:
             return cost_bytes
         room_bytes = self.bytes - sum(self.pinned_bytes(served, [model]))
@@ -102,5 +102,5 @@ class ModelBudget:
 
 
 def _mb(size_bytes: int) -> int:
-    """Give whole megabytes, rounded up."""
+    """Convert to whole megabytes, rounded up."""
     return -(-size_bytes // MEGABYTE)

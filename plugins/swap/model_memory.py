@@ -31,19 +31,19 @@ from service.registry.residency import Residency, draining
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import Metrics
 
-_LOOK_S: Final = 0.05  # between two looks whether calls have left room
-_FIRST_PAUSE_S: Final = 1.0  # before a model that could not be loaded is tried again; twice as long each time ...
+_LOOK_S: Final = 0.05  # between two checks whether calls have left room
+_FIRST_PAUSE_S: Final = 1.0  # before a failed model is tried again; doubled each time ...
 _LONGEST_PAUSE_S: Final = 60.0  # ... up to this
 
 _log = structlog.get_logger()
 
 
 class _Source(NamedTuple):
-    """Where a model comes from.
+    """The origin of a model.
 
     Attributes:
-        bundle: its own.
-        cost: as estimated.
+        bundle: the bundle of the model.
+        cost: the estimated cost.
     """
 
     bundle: Bundle
@@ -51,11 +51,11 @@ class _Source(NamedTuple):
 
 
 class _Failure(NamedTuple):
-    """That a model could not be loaded.
+    """A failed load of a model.
 
     Attributes:
-        times: one after the other.
-        until_s: when it may be tried again, on the clock of `time.monotonic`.
+        times: the number of failures in a row.
+        until_s: when the load may be tried again, on the clock of `time.monotonic`.
     """
 
     times: int
@@ -63,7 +63,7 @@ class _Failure(NamedTuple):
 
 
 class ModelMemory(Residency):
-    """Loads models, one at a time, and has others leave for them."""
+    """Loads models, one at a time, and unloads others for them."""
 
     def __init__(
         self, settings: Settings, metrics: Metrics, registry: ModelRegistry, health: Health, loader: Loader
@@ -81,19 +81,19 @@ class ModelMemory(Residency):
         metrics.model_waiting_calls.set_function(lambda: len(self._waits))
 
     def check(self, bundles: Sequence[Bundle]) -> None:
-        """Check that each of the bundles that a server starts with can have room; for any thread."""
+        """Check that each bundle at the start of a server has room; thread-safe."""
         self._budget.check_start(
             {bundle.manifest.name: estimate(bundle, self._settings).total_bytes for bundle in bundles}
         )
 
     async def serve(self, bundle: Bundle) -> None:
-        """Serve a bundle in place of what has its name: load it now, or when a call needs it.
+        """Serve a bundle in place of the model of its name: load it now, or when a call needs it.
 
-        It is loaded now where it is pinned, and where it replaces one in memory.
+        It is loaded now if it is pinned, or if it replaces a model in memory.
 
         Raises:
-            BundleError: it cannot be loaded, or it is too large.
-            DrainingError: the server shuts down.
+            BundleError: the bundle cannot be loaded, or is too large.
+            DrainingError: the server is shutting down.
         """
         cost = await asyncio.to_thread(estimate, bundle, self._settings)
         slots = slots_of(bundle.manifest, self._settings)
@@ -110,14 +110,14 @@ class ModelMemory(Residency):
             await self._wait(Waiter([model], held, is_reload=True))
 
     def try_again(self, name: str) -> None:
-        """Load a model at the next call, though it could not be loaded before: its files have been looked through."""
+        """Load a model at the next call, although loading failed before: its files have been checked again."""
         model = self._registry.find(name)
         if model is not None and model in self._failures:
             del self._failures[model]
             self._tell_health()
 
     def note_moved(self, bundle: Bundle) -> None:
-        """Note where the bundle of a served model lies now."""
+        """Record the current path of a served model's bundle."""
         model = self._registry.find(bundle.manifest.name)
         if model is not None:
             self._sources[model] = self._sources[model]._replace(bundle=bundle)
@@ -126,11 +126,11 @@ class ModelMemory(Residency):
         """Wait until all of these models are in memory, and hold them.
 
         Raises:
-            InvalidRequestError: they are larger together than the memory.
-            QueueFullError: too much waits already.
-            LoadingError: they were not there in the time that a call may wait.
-            ModelUnavailableError: one could not be loaded.
-            DrainingError: the server shuts down.
+            InvalidRequestError: the models together are larger than the memory.
+            QueueFullError: too many calls wait already.
+            LoadingError: the models were not loaded within the time that a call may wait.
+            ModelUnavailableError: a model could not be loaded.
+            DrainingError: the server is shutting down.
         """
         self._budget.check_together(models, self._registry.served)
         for model in models:
@@ -150,17 +150,17 @@ class ModelMemory(Residency):
             self._metrics.model_wait_duration_seconds.observe(time.monotonic() - began_s)
 
     async def follow(self) -> None:
-        """Have models leave that no call has needed for a while, until :meth:`close`."""
+        """Unload idle models, until :meth:`close`."""
         await self._idle.follow()
 
     def close(self) -> None:
-        """Begin no further load; all that waits is refused."""
+        """Begin no further load, and refuse all waiting calls."""
         super().close()
         self._idle.stop()
         self._waits.refuse(draining())
 
     async def closed(self) -> None:
-        """Wait for the load that was begun, if one was."""
+        """Wait for the current load, if there is one."""
         if self._work is not None:
             await self._work
 
@@ -172,16 +172,16 @@ class ModelMemory(Residency):
         return await self._waits.wait(waiter)
 
     async def _bring_all(self) -> None:
-        """Bring in what the first in the queue needs, until nobody waits."""
+        """Load the models of the first waiter in the queue, until the queue is empty."""
         while (waiter := self._waits.first) is not None and not self._closed:
             try:
                 await self._bring(waiter)
-            except Exception as error:  # else all that wait would wait in vain
+            except Exception as error:  # otherwise all waiters would wait for ever
                 _log.error("models could not be brought into memory", error=in_one_line(error))
                 self._waits.settle(waiter, InternalError("the server failed to load a model"))
 
     async def _bring(self, waiter: Waiter) -> None:
-        """Load what a waiter needs and is not there; what is there stays for it."""
+        """Load the missing models of a waiter; its loaded models stay meanwhile."""
         with ExitStack() as kept:
             for model in waiter.models:
                 if model.pipeline is None and not await self._load(model, waiter):
@@ -190,7 +190,7 @@ class ModelMemory(Residency):
             self._waits.let_in()
 
     async def _load(self, model: ServedModel, waiter: Waiter) -> bool:
-        """Load a model, once there is room for it; where that fails, the waiter is told."""
+        """Load a model when there is room for it; on a failure, the waiter gets the error."""
         if not await self._make_room(model, waiter):
             return False
         if not (waiter.is_reload or model in self._registry.served):
@@ -212,7 +212,7 @@ class ModelMemory(Residency):
         return True
 
     async def _make_room(self, model: ServedModel, waiter: Waiter) -> bool:
-        """Have models leave, and wait for those in use; False where nobody waits for this one any more."""
+        """Unload models, and wait for those in use; False if the waiter has left."""
         try:
             while self._waits.first is waiter and not self._closed:
                 residents = self._residents(model, waiter)
@@ -225,7 +225,7 @@ class ModelMemory(Residency):
                         resident.model.leaving = resident.model in to_free
                     await asyncio.sleep(_LOOK_S)
                 elif victims:
-                    await self._evict(victims[0])  # one, since calls may come for the others meanwhile
+                    await self._evict(victims[0])  # only one, since calls for the others may arrive meanwhile
                 else:
                     return True
             return False
@@ -235,7 +235,7 @@ class ModelMemory(Residency):
             self._waits.let_in()
 
     async def _shrink(self, model: ServedModel, waiter: Waiter) -> None:
-        """Have models leave that have no room any more, since this one is larger than was estimated."""
+        """Unload models that no longer have room, since this one is larger than was estimated."""
         while self._budget.bounded:
             victims = eviction.victims(self._residents(model, waiter), 0, self._budget.bytes)
             if not victims:  # or None: the next load makes room
@@ -248,7 +248,7 @@ class ModelMemory(Residency):
         await self._registry.unload(model)
 
     def _residents(self, model: ServedModel, waiter: Waiter) -> list[Resident]:
-        """Describe what takes memory; what the waiter needs stays, and what its model replaces, if both have room."""
+        """Describe the models in memory; the waiter's models stay, and so does a replaced one if both have room."""
         served, staying = self._registry.served, set(waiter.models)
         old = self._registry.find(model.name)
         if old is not None and old is not model:
@@ -268,7 +268,7 @@ class ModelMemory(Residency):
         ]
 
     def _note_failure(self, model: ServedModel, waiter: Waiter, error: BundleError) -> None:
-        """Tell all who wait for a model that it could not be loaded."""
+        """Report to all waiters for a model that it could not be loaded."""
         if waiter.is_reload:
             self._waits.settle(waiter, error)
             return
@@ -280,7 +280,7 @@ class ModelMemory(Residency):
         self._waits.refuse(_unavailable(model, pause_s), model)
 
     def _check_failure(self, model: ServedModel) -> None:
-        """Raise ModelUnavailableError for a model that is not to be tried again yet."""
+        """Raise ModelUnavailableError for a model that may not be tried again yet."""
         failure = self._failures.get(model)
         if failure is not None and (left_s := failure.until_s - time.monotonic()) > 0:
             raise _unavailable(model, left_s)

@@ -1,4 +1,4 @@
-"""The calls, and reloads, that wait for models: by turns of clients, let in once all that they need is in memory."""
+"""The queue of calls and reloads that wait for models: clients take turns; a waiter is admitted with all its models."""
 
 import asyncio
 from bisect import insort
@@ -11,21 +11,21 @@ from typing import Final
 from dragoman.errors import DragomanError, QueueFullError
 from service.registry.catalog import ServedModel
 
-_WAITING_BYTES: Final = 1_000  # what a waiting call takes beside its message
+_WAITING_BYTES: Final = 1_000  # memory of a waiting call besides its message
 
 
 @dataclass(eq=False)
 class Waiter:
-    """A call, or a reload, that waits for models; needs a running event loop.
+    """A call or reload that waits for models; needs a running event loop.
 
     Attributes:
-        models: that it needs together.
-        held: keeps them for it, from the moment that all are there.
-        size_bytes: of its message.
-        is_reload: its model is new, and will be served once it is loaded.
-        client: whose call it is; "": of a reload.
-        round: when its turn comes: a client has one turn in each round.
-        done: True: the models are held; False: one is not served any more.
+        models: the models that it needs together.
+        held: holds the models for it, once all are loaded.
+        size_bytes: the size of its message.
+        is_reload: whether its model is new, and will be served once it is loaded.
+        client: the client of the call; "": a reload.
+        round: the round of its turn: a client has one turn in each round.
+        done: True: the models are held; False: a model is no longer served.
     """
 
     models: Sequence[ServedModel]
@@ -41,26 +41,26 @@ class ModelWaits:
     """The queue; lives on the event loop.
 
     Args:
-        limit_bytes: of the messages of all that wait.
+        limit_bytes: for the messages of all waiting calls together.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
-        self._queue: list[Waiter] = []  # by their rounds
+        self._queue: list[Waiter] = []  # sorted by round
 
     def __len__(self) -> int:
         return len(self._queue)
 
     @property
     def first(self) -> Waiter | None:
-        """Whose turn it is; None where nobody waits."""
+        """The waiter whose turn it is; None if the queue is empty."""
         return self._queue[0] if self._queue else None
 
     def check(self, size_bytes: int) -> None:
-        """Check that there is room for one more call.
+        """Check that there is room for another call.
 
         Raises:
-            QueueFullError: too much waits.
+            QueueFullError: the queue is full.
         """
         waiting_bytes = sum(waiter.size_bytes + _WAITING_BYTES for waiter in self._queue)
         if self._queue and waiting_bytes + size_bytes > self._limit_bytes:
@@ -69,10 +69,10 @@ class ModelWaits:
             )
 
     async def wait(self, waiter: Waiter) -> bool:
-        """Wait for the turn of a client, and give how that ended; raises what it was refused with.
+        """Wait for the client's turn, and return the outcome; raises the error of a refused call.
 
-        A new client has its turn in the round that has begun, so one that waits for many models delays it by one. This
-        is start-time fair queueing (Goyal et al., SIGCOMM 1996) with turns of one size.
+        A new client's turn is in the current round, so a client that waits for many models delays it by one turn. This
+        is start-time fair queueing (Goyal et al., SIGCOMM 1996) with turns of equal size.
         """
         own = [each.round for each in self._queue if each.client == waiter.client]
         begun = self._queue[0].round if self._queue else 0
@@ -84,7 +84,7 @@ class ModelWaits:
             self._leave(waiter)
 
     def let_in(self) -> None:
-        """Let all in whose models are there, in their order."""
+        """Admit all waiters whose models are loaded, in their order."""
         for waiter in self._queue.copy():
             if not waiter.done.done() and all(model.takes_calls for model in waiter.models):
                 for model in waiter.models:
@@ -92,7 +92,7 @@ class ModelWaits:
                 self.settle(waiter, True)
 
     def settle(self, waiter: Waiter, outcome: bool | DragomanError) -> None:
-        """Tell one how its wait has ended, unless it has left."""
+        """Set the outcome of a waiter, unless it has left."""
         self._leave(waiter)
         if waiter.done.done():
             return
@@ -102,7 +102,7 @@ class ModelWaits:
             waiter.done.set_result(outcome)
 
     def refuse(self, error: DragomanError, model: ServedModel | None = None) -> None:
-        """Refuse all, or all who wait for a model."""
+        """Refuse all waiters, or all waiters for one model."""
         for waiter in self._queue.copy():
             if model is None or model in waiter.models:
                 self.settle(waiter, copy(error))

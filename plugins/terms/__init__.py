@@ -1,1 +1,1 @@
-"""Glossaries, and placeholders that stay as they are: found in texts, and seen into their translations."""
+"""Glossaries and placeholders: terms are found in texts, and their translations are enforced."""

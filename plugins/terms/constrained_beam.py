@@ -1,24 +1,24 @@
-"""Beam search for translations that hold given terms: dynamic beam allocation (Post and Vilar, arXiv:1804.06609).
+"""Beam search for translations that contain given terms: dynamic beam allocation (Post and Vilar, arXiv:1804.06609).
 
-Beside the best continuations of each hypothesis, those are looked at that lead on to a term (Hokamp and Liu,
-arXiv:1704.07138). Terms are seldom what the model would say next, so more probable continuations would crowd them out.
-Therefore continuations are in banks, by the tokens of terms that they hold. The most probable continuation goes on,
-whatever it holds: the model may be about to write the terms where they belong. So does the best of each bank, that of
-the fullest in any case. The lanes that are left go to the most probable continuations of all banks: measured, that is
-better than to share them evenly. The fullest bank gets further at every step, so all terms are met before a limit that
-has room for them.
+Besides the best continuations of each hypothesis, the search considers those that continue a term (Hokamp and Liu,
+arXiv:1704.07138). The model rarely prefers the tokens of a term, so more probable continuations would crowd them out.
+Therefore continuations are put in banks by the number of term tokens that they contain. These go on: the most probable
+continuation, in any bank, since the model may be about to write the terms in their natural place; the best of each
+bank, at least that of the fullest bank; and, in the remaining lanes, the most probable continuations of all banks,
+which was measured to be better than equal shares. The fullest bank grows at every step, so all terms are met before the
+limit, if the limit has room for them.
 
-Two rules keep the model from making up text around terms. A term that was begun against its will is not given up. And
-where it would rather end the translation, only terms follow, until all are met.
+Two rules keep the model from inventing text around terms. A term that was begun against the model's preference is
+completed. And when the model would rather end the translation, only terms follow, until all are met.
 
-A third rule is for what may stand there only a number of times: it does not follow once more, see :class:`Surplus`. So
-a hypothesis that has it at a wrong place cannot have it at the right one as well, and becomes improbable.
+A third rule limits kept items: an item that has reached its number may not follow again, see :class:`Surplus`. So a
+hypothesis with the item in a wrong place cannot have it in the right place as well, and becomes improbable.
 
-A hypothesis may end once it holds all terms. Scores are those of any beam. The search ends once as many hypotheses as
-are wanted have ended, and the best live one scores no better by its length so far than the worst of these.
+A hypothesis may end when it contains all terms. Scores are those of any beam. The search ends once the wanted number of
+hypotheses are finished, and the best live one, scored at its current length, is no better than the worst of these.
 
-The best hypothesis that the model would have ended without some terms is remembered. It is the translation where the
-terms cost too much, see `Constraints.most_loss`.
+The search remembers the best hypothesis that the model would have ended without all terms. This becomes the translation
+if the terms cost too much, see `Constraints.most_loss`.
 """
 
 import math
@@ -32,19 +32,19 @@ from service.constraints import Constraints
 from service.decode import Attention, FinishReason, Hypothesis
 from service.engine.step import Best
 
-# A continuation of a hypothesis: its log-probability negated, its lane, the rank of its token in the lane, the token,
-# how far it is. So the most probable one sorts first; of equals the earlier lane, and then the better token.
+# A continuation of a hypothesis: its negated log-probability, its lane, the rank of its token in the lane, the token,
+# its progress. So the most probable one sorts first; of equal ones the earlier lane, and then the better token.
 _Candidate: TypeAlias = tuple[float, int, int, int, Progress]
-_EVEN: Final = math.log(0.5)  # a token with more is more probable than all others together
+_EVEN: Final = math.log(0.5)  # a token above this is more probable than all others together
 
 
 class _Lane(NamedTuple):
-    """What a hypothesis may go on with.
+    """The state of one hypothesis.
 
     Attributes:
-        progress: how far it is with the terms.
-        is_bound: whether its last token was none of the best: what it has of a term is not given up.
-        is_said: whether it would have ended but for terms: nothing else follows until all are met.
+        progress: its progress with the terms.
+        is_bound: whether its last token was not among the best: then its begun term must be completed.
+        is_said: whether the model would have ended it already: only terms may follow until all are met.
     """
 
     progress: Progress
@@ -53,7 +53,7 @@ class _Lane(NamedTuple):
 
 
 class ConstrainedBeam(Beam):
-    """A beam whose finished hypotheses hold all terms, unless the limit is too near for that."""
+    """A beam whose finished hypotheses contain all terms, unless the limit leaves no room for that."""
 
     __slots__ = ("_lanes", "_most_loss", "_surplus", "_unforced", "_wanted")
 
@@ -72,11 +72,11 @@ class ConstrainedBeam(Beam):
 
         Args:
             size: see :class:`Beam`.
-            length_penalty: likewise.
-            limit: of tokens, the terms' too, at which every hypothesis ends.
+            length_penalty: see :class:`Beam`.
+            limit: the number of tokens, with those of the terms, at which every hypothesis ends.
             eos_id: see :class:`Beam`.
-            constraints: what each translation holds.
-            wanted: hypotheses that are to be found, from 1.
+            constraints: the terms that each translation must contain.
+            wanted: the number of hypotheses to find, from 1.
             given: see :class:`Beam`.
         """
         super().__init__(size, length_penalty, limit=limit, eos_id=eos_id, given=given)
@@ -87,12 +87,12 @@ class ConstrainedBeam(Beam):
         self._unforced: Hypothesis | None = None
 
     def asked_ids(self, lane: int) -> Sequence[int]:
-        """List the tokens that lead on to a term; the end, once all terms are met."""
+        """List the tokens that continue a term; the end-of-sentence token once all terms are met."""
         progress = self._lanes[lane].progress
         return (self._eos_id,) if progress.is_complete else progress.wanted
 
     def begin_with(self, token: int, attention: Attention | None = None) -> None:
-        """Give a translation, in which nothing was chosen yet, its next token, which may be one of a term."""
+        """Append a forced token, which may be part of a term, to a translation without chosen tokens."""
         super().begin_with(token, attention)
         self._lanes = [_Lane(self._lanes[0].progress.after(token))]
 
@@ -100,7 +100,7 @@ class ConstrainedBeam(Beam):
         """Take a step.
 
         Args:
-            best: of each lane, `2 * size` tokens or as many as there are, and those that were asked for.
+            best: the best tokens of each lane: `2 * size`, or all if there are fewer, and the requested ones.
 
         Returns:
             See :class:`Beam`.
@@ -132,8 +132,8 @@ class ConstrainedBeam(Beam):
     def stop(self) -> None:
         """End the search because the best live hypothesis repeats itself.
 
-        What has ended is found; where nothing has, live hypotheses that hold all terms are. Where none does, the search
-        goes on until one does: the fullest bank gets further at every step.
+        Finished hypotheses are the result; if there are none, the live hypotheses with all terms. If none of those
+        exists either, the search goes on until one does: the fullest bank grows at every step.
         """
         in_order = zip(self.live, self._lanes, strict=True)
         complete = [live for live, lane in in_order if lane.progress.is_complete]
@@ -148,7 +148,7 @@ class ConstrainedBeam(Beam):
         return [*self.finished, *([self._unforced] if self._unforced else [])]
 
     def _remember_unforced(self, best: Sequence[Best]) -> None:
-        """Remember what the model would end now, if that is the best so far that lacks terms."""
+        """Remember the hypothesis that the model would end now, if it is the best so far that lacks terms."""
         tokens = 1 + len(self.live[0].ids)
         for live, lane, found in zip(self.live, self._lanes, best, strict=True):
             if lane.progress.is_complete or lane.is_bound or lane.is_said or found.ids[0] != self._eos_id:
@@ -158,7 +158,7 @@ class ConstrainedBeam(Beam):
                 self._unforced = self._hypothesis(live, value, self._weight(tokens), FinishReason.EOS, tokens)
 
     def _weigh(self) -> None:
-        """Put the hypothesis without some terms among the others, where the terms have cost them all too much."""
+        """Add the hypothesis without all terms to the others, if the terms have made all of these too improbable."""
         if self._unforced is not None:
             least = self._unforced.log_probability - self._most_loss
             if all(each.log_probability < least for each in self.finished):
@@ -169,11 +169,11 @@ class ConstrainedBeam(Beam):
         return best.ids[0] == self._eos_id and best.log_probabilities[0] > _EVEN
 
     def _looked_at(self, best: Best) -> Sequence[int]:
-        """List the best tokens that count: others beside this segment may need more."""
+        """List the best tokens that this search uses; other segments may have requested more."""
         return best.ids[: 2 * self.size]
 
     def _candidates(self, best: Sequence[Best]) -> list[_Candidate]:
-        """List the continuations that are looked at, the most probable first."""
+        """List the continuations to consider, the most probable first."""
         candidates: list[_Candidate] = []
         for lane, live in enumerate(self.live):
             progress, before = self._lanes[lane].progress, -live.log_probability
@@ -182,11 +182,11 @@ class ConstrainedBeam(Beam):
                 (before - value, lane, rank, token, progress if token == self._eos_id else progress.after(token))
                 for rank, (token, value) in enumerate(next_tokens)
             ]
-        candidates.sort()  # no two have the same lane and rank, so progress is not compared
+        candidates.sort()  # lane and rank together are unique, so progress is not compared
         return candidates
 
     def _next_tokens(self, lane: int, best: Best) -> Mapping[int, float]:
-        """Choose the tokens that a hypothesis may go on with, at least one, each with its log-probability."""
+        """Choose the possible next tokens of a hypothesis, at least one, each with its log-probability."""
         progress, is_bound, is_said = self._lanes[lane]
         tokens = dict(zip(self._looked_at(best), best.log_probabilities, strict=False))
         asked = dict(zip(self.asked_ids(lane), best.asked, strict=False))
@@ -203,7 +203,7 @@ class ConstrainedBeam(Beam):
         return tokens
 
     def _without_surplus(self, lane: int, tokens: Mapping[int, float]) -> Mapping[int, float]:
-        """Leave out the tokens that would be too many, unless they lead on to a term; if there are others."""
+        """Leave out tokens that would repeat an item too often, except those that continue a term; if others remain."""
         progress, ids = self._lanes[lane].progress, self.live[lane].ids
         left = {
             token: value
@@ -215,9 +215,9 @@ class ConstrainedBeam(Beam):
         return left or tokens
 
     def _end(self, candidates: Sequence[_Candidate], best: Sequence[Best]) -> None:
-        """Finish hypotheses: of the best that hold all terms, those with the end; at the limit all of them.
+        """Finish the best hypotheses with all terms that end here; at the limit, all of them end.
 
-        At a limit that was too near, those that hold the most of the terms are finished.
+        If the limit left no room for all terms, the hypotheses with the most term tokens are finished.
         """
         tokens = 1 + len(self.live[0].ids)
         weight, at_limit = self._weight(tokens), tokens >= self._limit
@@ -234,7 +234,7 @@ class ConstrainedBeam(Beam):
         self._keep_best()
 
     def _shared(self, candidates: Iterable[_Candidate]) -> list[_Candidate]:
-        """Choose the continuations that go on: the most probable, the best of banks, the next most probable."""
+        """Choose the next continuations: the most probable, the best of each bank, then the next most probable."""
         in_order = list(candidates)
         banks: dict[int, _Candidate] = {}
         for candidate in in_order:

@@ -1,7 +1,7 @@
-"""Terms that are to have a given translation, or none: where a text holds them.
+"""Finds terms with a required translation, and parts to keep, in a text.
 
-A term is found as whole words: no letter, digit or mark goes on at its ends. In scripts without blanks between words it
-is found anywhere. At each place the longest term counts, and what is found does not overlap.
+A term matches whole words only: no letter, digit or mark may continue at its ends. In scripts without blanks between
+words it matches anywhere. At each place the longest term counts, and matches do not overlap.
 """
 
 import re
@@ -14,20 +14,20 @@ from dragoman.glossary import GlossaryEntry
 from dragoman.scripts import UNSPACED, UNSPACED_CHARACTER
 from service.rewriting import Span
 
-# Where a term may begin, and by what it is looked up: a word, a character of such a script, or another sign.
+# Places where a term may begin, and its key: a word, a character of a script without blanks, or another sign.
 _ATOM: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
 _IN_WORDS: Final = "LMN"  # categories of letters, marks and digits
 
 
 class Match(NamedTuple):
-    """A term, or something else that has a given translation, in a text.
+    """A term, or a part to keep, in a text.
 
     Attributes:
-        start: of its characters [start, stop).
-        stop: of them.
-        name: what it is called where it is missing: the source term of the entry, or the text itself.
-        forms: of which one is to stand in the translation.
-        kept: whether it stays as it is: its only form is the text itself.
+        start: the start of its characters [start, stop).
+        stop: the end of its characters.
+        name: its name if it is missing: the source term of the entry, or the text itself.
+        forms: the allowed translations.
+        kept: whether it stays unchanged: its only form is the text itself.
     """
 
     start: int
@@ -39,8 +39,8 @@ class Match(NamedTuple):
 
 class _Term(NamedTuple):
     source: str
-    folded: str  # "" where case counts
-    forms: tuple[str, ...]  # without itself where it may also stay as it is
+    folded: str  # "" if case matters
+    forms: tuple[str, ...]  # without the source term, which may_stay allows
     may_stay: bool
 
     def begins(self, text: str, start: int) -> bool:
@@ -51,13 +51,13 @@ class _Term(NamedTuple):
 
 
 class Index:
-    """The terms of one glossary, to be found in time that does not grow with their number."""
+    """The terms of one glossary, with a search time that does not depend on their number."""
 
     def __init__(self, entries: Iterable[GlossaryEntry]) -> None:
-        """Sort the terms by what they begin with.
+        """Sort the terms by their first atom.
 
         Args:
-            entries: those of one source term, and the same case, are one term with the forms of all.
+            entries: entries with the same source term and case rule become one term with all of their forms.
         """
         forms: dict[tuple[str, bool], dict[str, None]] = {}
         for source, targets, ignore_case in entries:
@@ -68,15 +68,15 @@ class Index:
             term = _Term(source, folded, tuple(filter(None, found)), "" in found)
             self._terms.setdefault(_key(source), []).append(term)
         for terms in self._terms.values():
-            # Of two that are equal but for the case, the one that says so comes first.
+            # Of two equally long terms, the case-sensitive one comes first.
             terms.sort(key=lambda term: (-len(term.source), bool(term.folded)))
 
     def at(self, text: str, atom: re.Match[str], end: int) -> Match | None:
         """Find the longest term that begins with an atom of a text.
 
         Args:
-            atom: of it.
-            end: behind which no term goes on.
+            atom: the atom in the text.
+            end: the end of the searched part of the text.
         """
         start = atom.start()
         for term in self._terms.get(atom[0].casefold(), ()):
@@ -87,28 +87,29 @@ class Index:
         return None
 
 
-_Finder: TypeAlias = Callable[[str], Iterable[Span]]  # in their order, without overlap
+_Finder: TypeAlias = Callable[[str], Iterable[Span]]  # in order, without overlaps
 
 
 class TermFinder:
-    """What a call wants to have a given translation."""
+    """Finds all terms and kept parts of a call in a text."""
 
     def __init__(
         self, indexes: Sequence[Index] = (), kept: _Finder | None = None, besides: _Finder | None = None
     ) -> None:
-        """Put glossaries together.
+        """Combine glossaries.
 
         Args:
-            indexes: of the glossaries: where several have terms at the same place, the longest, of equals the first.
-            kept: finds places that stay as they are; no term overlaps one.
-            besides: likewise, between all others.
+            indexes: the glossaries: at the same place the longest term counts, of equal ones that of the first
+                glossary.
+            kept: finds parts that stay unchanged; no term overlaps them.
+            besides: finds further parts that stay unchanged, between all others.
         """
         self._indexes = indexes
         self._kept = kept
         self._besides = besides
 
     def find(self, text: str) -> Iterator[Match]:
-        """Yield what is found in a text, in its order and without overlap."""
+        """Yield the matches in a text, in order and without overlaps."""
         begin = 0
         for match in self._asked(text):
             yield from self._between(text, begin, match.start)
@@ -147,8 +148,8 @@ def _as_it_is(text: str, start: int, stop: int) -> Match:
 
 
 def missing(matches: Iterable[Match], translation: str) -> list[Match]:
-    """List the matches for which no form stands in the translation that none of the others needs."""
-    # Those with fewest forms choose first.
+    """List the matches without a form in the translation that no other match needs."""
+    # Matches with the fewest forms choose first.
     wanted = sorted(matches, key=lambda match: len(match.forms))
     forms = {form for match in wanted for form in match.forms}
     counts = Counter(translation[start:stop] for start, stop in occurrences(forms, translation))
@@ -163,13 +164,13 @@ def missing(matches: Iterable[Match], translation: str) -> list[Match]:
 
 
 def occurrences(forms: Iterable[str], text: str) -> list[tuple[int, int]]:
-    """List where forms stand in a text as whole words: the longest at each place, without overlap."""
+    """List the places of forms in a text as whole words: the longest at each place, without overlaps."""
     index = Index(GlossaryEntry(form) for form in forms)
     return [(match.start, match.stop) for match in TermFinder([index]).find(text)]
 
 
 def _key(source: str) -> str:
-    """Give what a term is looked up by: the first atom of it, in one case."""
+    """Give the key of a term: its first atom, case-folded."""
     atom = _ATOM.match(source)
     return atom[0].casefold() if atom else source
 
@@ -179,7 +180,7 @@ def _is_whole(text: str, start: int, stop: int) -> bool:
 
 
 def _is_border(text: str, place: int) -> bool:
-    """Tell whether no word goes on over a place of a text."""
+    """Tell whether no word crosses a place of a text."""
     if not 0 < place < len(text):
         return True
     before, behind = text[place - 1], text[place]

@@ -1,4 +1,4 @@
-"""The terms of calls, and the glossaries that these may name: files in a folder, read anew when they change."""
+"""The terms of calls, and stored glossaries that calls may name: files in a folder, read again when they change."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ from service.handlers.glossaries import Glossaries
 from service.registry.catalog import Choice
 from service.settings import SettingsError
 
-_QUOTED: Final = 64  # characters of a name that a message repeats
+_QUOTED: Final = 64  # maximum characters of a name in a message
 
 _log = structlog.get_logger()
 
@@ -30,11 +30,11 @@ class StoredGlossary(NamedTuple):
     """One glossary.
 
     Attributes:
-        name: of its file, without the last suffix.
-        source_language: BCP-47 code; "": for any.
-        target_language: likewise.
+        name: the name of its file, without the last suffix.
+        source_language: BCP-47 code; "": any language.
+        target_language: BCP-47 code; "": any language.
         entries: how many terms the file has.
-        terms: the same, sorted.
+        terms: the terms, indexed.
     """
 
     name: str
@@ -48,18 +48,18 @@ class StoredGlossary(NamedTuple):
         """Read a file.
 
         Raises:
-            DataError: it cannot be read, or is wrong.
+            DataError: the file is unreadable or invalid.
         """
         content = GlossaryFile.read(file)
         entries = content.entries
         return cls(file.stem, content.source_language, content.target_language, len(entries), Index(entries))
 
     def misfit(self, manifest: Manifest, source: str, target: str) -> str:
-        """Say which languages it is for, if these are others; "" if they are not.
+        """Name the languages of the glossary, if these do not fit the request; "" if they fit.
 
         Args:
-            source: one of its source languages; "" where it is not told.
-            target: likewise.
+            source: a source language of the model; "" if the model need not know it.
+            target: a target language of the model; "": the only one.
         """
         languages = manifest.languages
         source, target = source or languages.source("") or "", target or languages.target("") or ""
@@ -70,40 +70,40 @@ class StoredGlossary(NamedTuple):
 
 
 def _fits(own: str, asked: str, served: str | None) -> bool:
-    """Tell whether a language of a glossary is the asked one, or a variant of it, or the other way round."""
+    """Tell whether a language of a glossary is the requested one, or a variant of it, or the other way round."""
     return not own or not asked or asked in (own, served) or language.covers(own, asked)
 
 
 class StoredGlossaries(Glossaries):
-    """Those of a folder, by name; a file that is wrong leaves what was read of it before.
+    """The glossaries of a folder, by name; if a file becomes invalid, its last valid content stays.
 
-    Lives on the event loop but for :meth:`refresh`, which another thread may run, one at a time.
+    Lives on the event loop; only :meth:`refresh` may run on another thread, one call at a time.
     """
 
     def __init__(self, folder: str = "") -> None:
-        """Begin with none.
+        """Begin without glossaries.
 
         Args:
-            folder: where they lie; "": there are none.
+            folder: the path of their folder; "": no glossaries.
 
         Raises:
-            SettingsError: there is no such folder.
+            SettingsError: the folder does not exist.
         """
         if folder and not Path(folder).is_dir():
             raise SettingsError(f"DRAGOMAN_GLOSSARIES (--glossaries): {folder}: no such folder")
         self._folder = folder
-        self._seen: dict[Path, FileIdentity] = {}  # what was acted on
+        self._seen: dict[Path, FileIdentity] = {}  # the files as they were last handled
         self._refused: set[Path] = set()
-        self._stored: dict[Path, StoredGlossary] = {}  # replaced, never changed: the event loop reads it
+        self._stored: dict[Path, StoredGlossary] = {}  # replaced, never changed, since the event loop reads it
 
     def __iter__(self) -> Iterator[StoredGlossary]:
         return iter(sorted(self._stored.values(), key=lambda stored: stored.name))
 
     def find(self, name: str) -> StoredGlossary:
-        """Find one.
+        """Find a glossary.
 
         Raises:
-            UnknownGlossaryError: there is none of this name.
+            UnknownGlossaryError: no glossary has this name.
         """
         for stored in self._stored.values():
             if stored.name == name:
@@ -111,14 +111,14 @@ class StoredGlossaries(Glossaries):
         raise unknown(name, [stored.name for stored in self])
 
     def bad_terms(self, options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
-        """Find what is wrong with the terms of a request, apart from the stored glossaries that it names."""
+        """Find errors in the terms of a request, except in its names of stored glossaries."""
         glossary = options.glossary
         asked = {
             "glossary": bool(glossary.entries or glossary.names),
             "protect_placeholders": options.protect_placeholders,
         }
         yield from bad_glossary(list(map(_entry, glossary.entries)), glossary.names)
-        if options.HasField("sampling"):  # nothing sees to it that terms are among tokens that are drawn
+        if options.HasField("sampling"):  # nothing ensures that drawn tokens contain the terms
             for field in filter(asked.get, asked):
                 yield FieldViolation(f"options.{field}", "must be left out where options.sampling is given")
         if chosen.pivot and asked["glossary"]:
@@ -129,7 +129,7 @@ class StoredGlossaries(Glossaries):
             )
 
     def terms_of(self, options: pb.TranslateOptions, chosen: Choice, prefix: str) -> Terms | None:
-        """Put together all that is to have a given translation; see :class:`Glossaries`."""
+        """Combine all terms and kept parts of a request; see :class:`Glossaries`."""
         glossary = options.glossary
         stored = [self.find(name) for name in glossary.names]
         raise_if_any(
@@ -141,7 +141,7 @@ class StoredGlossaries(Glossaries):
                 if (languages := each.misfit(chosen.model.manifest, chosen.source, chosen.target))
             ]
         )
-        # Where several have terms at the same place, the longest counts, of equals the first.
+        # At the same place the longest term counts, of equal ones that of the first glossary.
         indexes = [each.terms for each in stored]
         if glossary.entries:
             indexes.insert(0, Index(map(_entry, glossary.entries)))
@@ -150,13 +150,13 @@ class StoredGlossaries(Glossaries):
         return Terms(indexes, placeholders.find if options.protect_placeholders else None)
 
     def refresh(self, *, everything: bool = False) -> int:
-        """Read what is new or has changed, and forget what is gone; a wrong file is told of, and left out.
+        """Read new and changed files, and forget removed ones; an invalid file is reported and skipped.
 
         Args:
-            everything: whether what has not changed is read, too.
+            everything: whether unchanged files are read too.
 
         Returns:
-            How many files are wrong, those that were told of before, too; 1 where the folder cannot be listed.
+            How many files are invalid, including those reported earlier; 1 if the folder cannot be listed.
         """
         if not self._folder:
             return 0
@@ -168,7 +168,7 @@ class StoredGlossaries(Glossaries):
         stored = {path: glossary for path, glossary in self._stored.items() if path in now}
         for path in self._stored.keys() - now.keys():
             _log.info("a glossary is gone", glossary=path.stem)
-        # A name that becomes free may be that of a file that was refused for it.
+        # A file may have been refused because of a name that is free now.
         free = {path.stem for path in self._seen.keys() - now.keys()}
         seen = {} if everything else {path: each for path, each in self._seen.items() if path.stem not in free}
         self._refused &= now.keys()
@@ -192,7 +192,7 @@ class StoredGlossaries(Glossaries):
 
 
 def unknown(name: str, known: Sequence[str]) -> UnknownGlossaryError:
-    """Make the error for a glossary that is not stored; it names those that are, as many as a line has room for."""
+    """Make the error for a glossary that is not stored; it names stored ones, as far as a line has room."""
     there_are = language.several(known) or "none"
     return UnknownGlossaryError(
         f"no glossary {name[:_QUOTED]!r}; there are: {there_are}", metadata={"glossary": name[:_QUOTED]}
@@ -200,13 +200,13 @@ def unknown(name: str, known: Sequence[str]) -> UnknownGlossaryError:
 
 
 def _look(folder: Path) -> dict[Path, FileIdentity]:
-    """List the files that may be glossaries, by name; none that is hidden."""
+    """List the files that may be glossaries, sorted by name, without hidden files."""
     files = (file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES and not file.name.startswith("."))
     found = {}
     for file in sorted(files):
         try:
             found[file] = FileIdentity.of(file)
-        except FileNotFoundError:  # it has gone since it was listed
+        except FileNotFoundError:  # the file was removed after listing
             continue
     return found
 

@@ -1,8 +1,8 @@
-"""What stays as it is though nobody asks for it: addresses, and words and pictures that a model has no pieces for.
+"""Parts that stay unchanged without a request: addresses, and words and pictures for which a model has no pieces.
 
-A model would read the latter byte by byte, and write other bytes: a name in another script, an emoji, and a number with
-a sign that the tokenizer makes a plain digit, as 10⁶ becomes 106. Letters of Latin that are written in bytes are left
-alone up to U+017F: models have seen them often.
+A model would read such words byte by byte, and write other bytes: a name in another script, an emoji, a number with a
+sign that the tokenizer turns into a plain digit, as 10⁶ into 106. Latin letters up to U+017F that are written in bytes
+are not kept: models have often seen them.
 """
 
 import re
@@ -19,41 +19,41 @@ from plugins.terms.terms import Terms
 from service.rewriting import Span
 from service.terms import MAYBE_UNWRITTEN
 
-# Languages whose models may have learned the bytes of such characters.
+# Languages whose models may have learned such characters from bytes.
 _UNSPACED_LANGUAGES: Final = frozenset(["bo", "dz", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"])
-_BYTE: Final = "<0x"  # how the name of a piece begins that is a byte
-_SIGNS: Final = "⁺⁻₊₋"  # of raised and lowered numbers
-# What a raised digit changes: a number, a unit, a variable. Behind another word stands the number of a note.
+_BYTE: Final = "<0x"  # begins the name of a byte piece
+_SIGNS: Final = "⁺⁻₊₋"  # of superscript and subscript numbers
+# Text that a superscript digit belongs to: a number, a unit, a variable. After another word it is a footnote mark.
 _RAISED: Final = re.compile(r"[\d.,]*|(?:[cdkm]?m|in|ft|yd|mi|mc|[^\W\d_])")
 _LOWERED: Final = re.compile(r"[^\W_]{1,3}")  # H₂O, CO₂
 _IS_LOWERED: Final = re.compile(r"[\u2080-\u208e]")
-_KEPT: Final = 4_096  # kinds of characters
-_LARGE: Final = 4_096  # characters of a text that is looked at sentence by sentence only
+_KEPT: Final = 4_096  # number of cached characters
+_LARGE: Final = 4_096  # longer texts are examined only sentence by sentence
 
-# A word with letters; a number or unit with signs, or an address; a picture; "": none of them.
+# A word with letters; a number or unit with signs, or an address; a picture; "": none of these.
 _Kind: TypeAlias = Literal["L", "N", "S", ""]
 
 
 class Keeper:
-    """Finds them for one model. For any thread."""
+    """Finds these parts for one model. Thread-safe."""
 
     def __init__(self, tokenizer: Tokenizer, language: str) -> None:
-        """Begin with nothing known.
+        """Begin with an empty cache.
 
         Args:
-            language: that the model reads, a BCP-47 code; "" where nobody knows.
+            language: the language that the model reads, a BCP-47 code; "" if unknown.
         """
         self._tokenizer = tokenizer
         self._reads_unspaced = language.partition("-")[0].lower() in _UNSPACED_LANGUAGES
         self._kind = lru_cache(_KEPT)(self._kind_of)
 
     def __call__(self, terms: Terms | None, text: str) -> Terms | None:
-        """Give the terms of a request, and these where none of those stand, if a text may have any."""
+        """Add these parts to the terms of a request, wherever no term is, if the text may have such parts."""
         may_have = len(text) > _LARGE or any(map(self._kind, set(text))) or any(find_addresses(text))
         return (terms or Terms()).keeping(self.find) if may_have else terms
 
     def find(self, text: str) -> Iterator[Span]:
-        """Yield the borders [start, stop) of each, in their order; words side by side are one, and so are pictures."""
+        """Yield the spans [start, stop), in order; adjacent words are joined, and so are adjacent pictures."""
         begun, done, last = 0, 0, ""
         for start, stop, kind in self._each(text):
             if last == kind != "N" and text[done:start] in ("", " ", "\u00a0", "-"):
@@ -74,7 +74,7 @@ class Keeper:
         yield from self._words(text, begin, len(text))
 
     def _words(self, text: str, seen: int, end: int) -> Iterator[tuple[int, int, _Kind]]:
-        """Yield what the model has no pieces for between two places; nothing is looked at twice."""
+        """Yield the parts without pieces between two places; no character is examined twice."""
         for found in MAYBE_UNWRITTEN.finditer(text, seen, end):
             place = found.start()
             if place < seen or not (kind := self._kind(found[0])):
@@ -90,7 +90,7 @@ class Keeper:
         if category == "No" or character in _SIGNS:
             is_written = self._tokenizer.decode(self._tokenizer.encode_target(character)).strip() == character
             return "" if is_written else "N"
-        # A mark is read with its letter, of which the tokenizer may make one character.
+        # A mark is judged with its letter, since the tokenizer may join both into one character.
         if category not in ("Lu", "Ll", "Lt", "Lo", "So") or (
             self._reads_unspaced and UNSPACED_CHARACTER.match(character)
         ):
@@ -102,7 +102,7 @@ class Keeper:
 
 
 def _word(text: str, begin: int, place: int, end: int) -> Span:
-    """Find the word around a place of a text; a number has points and commas inside."""
+    """Find the word around a place of a text; a number may contain points and commas."""
     start = stop = place
     while start > begin and (_goes_on(text[start - 1]) or _in_number(text, start - 1)):
         start -= 1
@@ -112,7 +112,7 @@ def _word(text: str, begin: int, place: int, end: int) -> Span:
 
 
 def _picture(text: str, place: int, end: int) -> Span:
-    """Find the end of pictures that stand together, with what changes them: colors, joiners, presentation."""
+    """Find the end of adjacent pictures with their modifiers: colors, joiners, presentation."""
     stop = place + 1
     while stop < end and unicodedata.category(text[stop]) in ("So", "Sk", "Mn", "Me", "Cf"):
         stop += 1
@@ -120,7 +120,7 @@ def _picture(text: str, place: int, end: int) -> Span:
 
 
 def _is_changed(before: str, sign: str) -> bool:
-    """Tell whether a raised or lowered sign belongs to what stands before it."""
+    """Tell whether a superscript or subscript sign belongs to the text before it."""
     return bool(_RAISED.fullmatch(before) or (_IS_LOWERED.match(sign) and _LOWERED.fullmatch(before)))
 
 

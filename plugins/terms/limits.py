@@ -6,13 +6,13 @@ from typing import Final
 from dragoman.errors import FieldViolation
 from dragoman.glossary import MAX_FORMS, GlossaryEntry, crowded, wrong_term
 
-# Of one call: they are sorted before it is let in, which takes a millisecond.
+# For one call: sorting this many before admission takes a millisecond.
 MAX_ENTRIES: Final = 1_000
 MAX_NAMES: Final = 16
 
 
 def bad_glossary(entries: Sequence[GlossaryEntry], names: Sequence[str]) -> Iterator[FieldViolation]:
-    """Find what is wrong with the glossary of a request: its own entries, and how many stored ones it names."""
+    """Find errors in the glossary of a request: in its own entries, and in the number of stored ones that it names."""
     for field, count, most in (("entries", len(entries), MAX_ENTRIES), ("names", len(names), MAX_NAMES)):
         if count > most:
             yield FieldViolation(f"options.glossary.{field}", f"must hold at most {most}, holds {count}")

@@ -1,4 +1,4 @@
-"""What stands in plain text and is not to be translated: variables of programs, addresses, emoji."""
+"""Parts of plain text that are not translated: variables of programs, addresses, emoji."""
 
 import re
 from collections.abc import Iterator
@@ -6,22 +6,22 @@ from typing import Final
 
 from dragoman.scripts import UNSPACED
 
-# Every part is bounded, or goes on where it cannot have begun, so a search takes linear time whatever the text holds.
+# Every part is bounded, or cannot begin where another match continues, so a search takes linear time on any text.
 _NUMBER: Final = r"(?:\*|\d{1,6})?"
 _CONVERSION: Final = rf"[-+#0]{{0,5}}{_NUMBER}(?:\.{_NUMBER})?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcCsSpn@]"
 
 
 def _nested(depth: int) -> str:
-    """Write the pattern of braces in braces."""
+    """Make the pattern of nested braces."""
     return r"\{[^{}]{0,500}\}" if depth == 1 else rf"\{{(?:[^{{}}]|{_nested(depth - 1)}){{0,1000}}\}}"
 
 
-# ICU's messages have braces in braces: {n, plural, one {{who, select, other {{name} has # file}}} other {# files}}.
+# ICU's messages have nested braces: {n, plural, one {{who, select, other {{name} has # file}}} other {# files}}.
 _ICU: Final = (
     rf"\{{\s{{0,3}}\w{{1,64}}\s{{0,3}},\s{{0,3}}\w{{1,32}}\s{{0,3}}(?:\}}|,(?:[^{{}}]|{_nested(4)}){{0,2000}}\}})"
 )
 
-# Addresses go on over letters of languages that put blanks between words, not over Chinese, Japanese or Thai text.
+# Addresses include letters of languages that put blanks between words, but no Chinese, Japanese or Thai text.
 _FAR_EAST: Final = rf"{UNSPACED}\u3000-\u303f\uff00-\uffef"  # with their punctuation
 _IN_ADDRESS: Final = rf"[^\s<>\"'`“”‘’«»(){{}}\[\]{_FAR_EAST}]"
 _ADDRESS: Final = rf"(?:{_IN_ADDRESS}|\({_IN_ADDRESS}{{0,200}}\)|\{{\w{{0,64}}\}}){{1,4000}}(?<![.,;:!?…])"
@@ -33,7 +33,7 @@ _PICTURE: Final = (
 )
 _KEYCAP: Final = r"(?:[0-9#*]\ufe0f?\u20e3)"
 
-# Of the web, of mail.
+# Web and e-mail addresses.
 _ADDRESSES: Final = (
     rf"(?<![A-Za-z0-9_])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|www\.|mailto:){_ADDRESS}",
     r"(?<![\w.+-])[\w.+-]{1,64}@[^\W_](?:[\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?!\w)",
@@ -48,7 +48,7 @@ _PATTERNS: Final = (
     rf"(?<!\d)%(?:\([\w.]{{1,64}}\){_CONVERSION}|[^\W\d]\w{{1,63}}%|\d{{1,2}}\${_CONVERSION}|{_CONVERSION}|L?\d{{1,2}}|%)",
     # An element without content.
     r"<[A-Za-z][\w:.-]{0,63}(?:\s[^<>\n]{0,500})?/>",
-    # Emoji, as many as stand together.
+    # Adjacent emoji.
     rf"(?:{_PICTURE}(?:\u200d{_PICTURE}){{0,16}}|{_KEYCAP})+",
 )
 _ADDRESSED: Final = re.compile("|".join(_ADDRESSES))
@@ -56,12 +56,12 @@ _PLACEHOLDER: Final = re.compile("|".join(_PATTERNS))
 
 
 def find_addresses(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the borders [start, stop) of each address of the web or of mail, in their order."""
+    """Yield the spans [start, stop) of web and e-mail addresses, in order."""
     for found in _ADDRESSED.finditer(text):
         yield found.span()
 
 
 def find(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the borders [start, stop) of each placeholder, in their order and none in another."""
+    """Yield the spans [start, stop) of placeholders, in order and not nested."""
     for found in _PLACEHOLDER.finditer(text):
         yield found.span()

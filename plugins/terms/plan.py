@@ -1,11 +1,10 @@
-"""The terms of one segment: their way into its translation, and the check that they are in it.
+"""The terms of one segment: how they get into its translation, and the check that they are in it.
 
-What is to stay as it is, the model does not read: it reads a stand-in, a name that it is known to copy, which is then
-replaced in the translation. Stand-ins, and the forms of other terms, are what the search is made to write, as far as
-the model has pieces for them. Stand-ins that are too many all the same are taken out, and so is what was kept where the
-model wrote it too often by itself. What is missing is written where
-the aligned words stand, and what is to stay as it is, in any case somewhere. The text that comes of it is searched for
-all terms, so nothing is missing that is not named.
+The model does not read parts that stay unchanged: it reads a stand-in for each, a name that it is known to copy, which
+is replaced in the translation. The search is made to write stand-ins, and the forms of other terms, if the model has
+pieces for them. Surplus stand-ins are removed, and so are kept parts that the model itself wrote too often. Missing
+terms replace the words aligned with them; a missing kept part is added in any case. The resulting text is searched for
+all terms, so that every missing term is reported.
 """
 
 import re
@@ -21,34 +20,34 @@ from service.constraints import Constraints, Term
 from service.rewriting import Edit, Rewriting, Span
 from service.terms import Aligned
 
-# More terms make a search slower and its translations worse; further ones are written where the aligned words stand.
+# More terms make a search slower and translations worse; further terms replace the words aligned with them.
 MOST_FORCED: Final = 4
-# The natural logarithm of how much less probable a term may make a translation. Measured: terms of references cost 2 as
-# a rule, and 8 at most; terms that do not fit cost 10 to 20, and translations with them are worse than none.
+# The largest loss of log-probability (natural logarithm) for a term. Measured: terms of references usually cost 2, and
+# 8 at most; terms that do not fit cost 10 to 20, and translations with them are worse than none.
 _MOST_LOSS: Final = 8.0
-# Longer forms, such as addresses, take more steps than the rest of their sentence.
+# Longer forms, such as addresses, take more steps than the rest of the sentence.
 _MOST_FORM_TOKENS: Final = 24
-# What a name may have at its end in another case, as in Tom's or Toms.
+# Letters of an inflected ending that a name may get, as in Tom's or Toms.
 _MOST_ENDING: Final = 2
 
 
 @lru_cache(256)
 def _names(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Give what finds names, in other cases, too."""
+    """Make the pattern of names, with such endings."""
     found = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     return re.compile(rf"(?<!\w)(?:{found})(?=\w{{0,{_MOST_ENDING}}}(?!\w))")
 
 
-_ENDS: Final = " .!?…。！？"  # a sentence ends with
+_ENDS: Final = " .!?…。！？"  # characters at the end of a sentence
 
 
 class Restored(NamedTuple):
     """A translation with its terms.
 
     Attributes:
-        text: it itself.
+        text: the translation.
         misses: the names of the terms that it lacks, in the order of the text.
-        rewriting: from what the model wrote to this text.
+        rewriting: maps the model's output to this text.
     """
 
     text: str
@@ -60,12 +59,12 @@ class TermPlan(NamedTuple):
     """The plan for the terms of one segment.
 
     Attributes:
-        text: of the segment.
-        matches: in it, in their order.
-        stand_ins: of each match, what the model reads in its place; "": itself.
-        reading: from the text to what the model reads.
-        constraints: what the search is made to write; None: nothing.
-        prefix: what the translation may begin with, and then stays as it is.
+        text: the text of the segment.
+        matches: the terms in it, in order.
+        stand_ins: for each match, the stand-in that the model reads; "": the match itself.
+        reading: maps the text to the model's input.
+        constraints: the terms that the search must write; None: none.
+        prefix: the required beginning of the translation, which is not changed if it is there.
     """
 
     text: str
@@ -77,36 +76,36 @@ class TermPlan(NamedTuple):
 
     @property
     def replaced(self) -> Sequence[Span]:
-        """Where those stand that do not stay as they are."""
+        """The spans of the terms that do not stay unchanged."""
         return [(match.start, match.stop) for match in self.matches if not match.kept]
 
     @property
     def is_all(self) -> bool:
-        """Whether the text is nothing but one term."""
+        """Whether the text is a single term."""
         return (self.matches[0].start, self.matches[0].stop) == (0, len(self.text))
 
     @property
     def without_model(self) -> str:
-        """The text with its terms, where the model has nothing to translate."""
+        """The text with its terms replaced, if the model has nothing to translate."""
         return Rewriting(self.text, [Edit(match.start, match.stop, match.forms[0]) for match in self.matches]).text
 
     @property
     def _kept(self) -> dict[str, None]:
-        """The terms that stay as they are, each once."""
+        """The terms that stay unchanged, without duplicates."""
         return dict.fromkeys(match.forms[0] for match in self.matches if match.kept)
 
     def restore(self, translation: str, aligned: Aligned | None) -> Restored:
-        """Put what was kept into a translation, and terms that it lacks.
+        """Put kept parts and missing terms into a translation.
 
         Args:
-            aligned: None: the model did not tell.
+            aligned: the word alignment; None: unknown.
         """
         edits = list(self._put_back(translation, aligned))
         rewriting = Rewriting(translation, edits)
         missed = missing(self.matches, rewriting.text)
         if missed and aligned is not None:
             replacing = list(self._replacing(missed, rewriting, aligned))
-            # In a word that is replaced, a stand-in had another case, so what it stood for was not there.
+            # A stand-in inside a replaced word had an ending, so its kept part counted as missing.
             left = [edit for edit in edits if not any(_overlap(edit, other) for other in replacing)]
             edits = sorted([*left, *replacing])
             rewriting = Rewriting(translation, edits)
@@ -123,7 +122,7 @@ class TermPlan(NamedTuple):
         return Restored(rewriting.text, tuple(dict.fromkeys(match.name for match in missed)), rewriting)
 
     def _put_back(self, translation: str, aligned: Aligned | None) -> Iterator[Edit]:
-        """Yield the edits that write what was kept in place of its stand-ins, and take out those that are too many."""
+        """Yield the edits that replace stand-ins by the kept parts, and remove surplus stand-ins."""
         pairs = zip(self.matches, self.stand_ins, strict=True)
         kept = {stand_in: match.forms[0] for match, stand_in in pairs if stand_in}
         if not kept:
@@ -141,10 +140,10 @@ class TermPlan(NamedTuple):
             done = stop
 
     def _wanted(self, stand_in: str, found: Sequence[re.Match[str]], aligned: Aligned | None) -> list[re.Match[str]]:
-        """Choose the places of a stand-in that are wanted: as many as it was read, those that are aligned first."""
+        """Choose the places of a stand-in to use: as many as in the model's input, aligned places first."""
         places = [name for name in found if name[0] == stand_in]
         own = [match for match, name in zip(self.matches, self.stand_ins, strict=True) if name == stand_in]
-        count = len(missing(own, self.prefix))  # the prefix may have what is kept
+        count = len(missing(own, self.prefix))  # the prefix may contain a kept part
         if len(places) <= count:
             return places
         spans = [aligned(*self.reading.after((match.start, match.stop))) for match in own] if aligned else []
@@ -156,7 +155,7 @@ class TermPlan(NamedTuple):
         return sorted(places, key=rank)[:count]
 
     def _replacing(self, missed: Iterable[Match], rewriting: Rewriting, aligned: Aligned) -> Iterator[Edit]:
-        """Yield edits that write terms in place of the words that they are aligned with, if those are no terms."""
+        """Yield edits that replace the words aligned with missing terms, unless those words are terms themselves."""
         taken = self._taken(rewriting)
         for match in missed:
             span = aligned(*self.reading.after((match.start, match.stop)))
@@ -165,7 +164,7 @@ class TermPlan(NamedTuple):
                 yield Edit(*span, match.forms[0])
 
     def _taken(self, rewriting: Rewriting) -> list[Span]:
-        """List where the model wrote what stays: terms, and the prefix."""
+        """List the spans of the model's output that stay: terms, and the prefix."""
         forms = [form for match in self.matches for form in match.forms]
         taken = [rewriting.before(span) for span in occurrences(forms, rewriting.text)]
         if rewriting.original.startswith(self.prefix):
@@ -173,7 +172,7 @@ class TermPlan(NamedTuple):
         return taken
 
     def _surplus(self, rewriting: Rewriting, edits: Iterable[Edit], aligned: Aligned | None) -> list[Span]:
-        """List where the model wrote what was kept, if that is there too often; what is aligned stays first."""
+        """List the spans where the model itself wrote a kept part too often; aligned ones are the last to go."""
         kept = self._kept
         left = Counter(rewriting.text[start:stop] for start, stop in occurrences(kept, rewriting.text))
         left.subtract(form for match in self.matches for form in match.forms if form in kept)
@@ -197,7 +196,7 @@ class TermPlan(NamedTuple):
     def _added(
         self, lost: Iterable[Match], edits: Iterable[Edit], translation: str, aligned: Aligned | None
     ) -> list[Edit]:
-        """Write what was kept behind the term that stands where it belongs; where nothing tells that, at the end."""
+        """Add lost kept parts after the aligned word; without an alignment, at the end of the sentence."""
         added = list(edits)
         whole = occurrences(self._kept, translation)
         for match in lost:
@@ -217,21 +216,21 @@ class TermPlan(NamedTuple):
 
 
 def _word_end(text: str, place: int) -> int:
-    """Find where a word ends that goes on at a place."""
+    """Find the end of a word that continues at a place."""
     while place < len(text) and text[place].isalnum():
         place += 1
     return place
 
 
 def _with_blank(text: str, start: int, stop: int, done: int) -> Span:
-    """Take a blank beside a place, not before `done`, to what is taken out there."""
+    """Extend a removed span by one blank beside it, not before `done`."""
     if start > done and text[start - 1] == " ":
         return start - 1, stop
     return start, stop + text.startswith(" ", stop)
 
 
 def _taken_out(spans: Iterable[Span], edits: Sequence[Edit], translation: str) -> Iterator[Edit]:
-    """Yield edits that take places out, each with a blank, beside others."""
+    """Yield edits that remove spans, each with a blank, beside other edits."""
     done = 0
     for start, stop in spans:
         wide = _with_blank(translation, start, stop, done)
@@ -245,7 +244,7 @@ def _overlap(one: Span | Edit, other: Span | Edit) -> bool:
 
 
 class TermPlanner:
-    """Plans the segments of a text; remembers the last one, since each is asked about twice."""
+    """Plans the segments of a text; caches the last plan, since each is requested twice."""
 
     def __init__(
         self, terms: TermFinder, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool = True
@@ -254,7 +253,7 @@ class TermPlanner:
 
         Args:
             stand_ins: names that the model copies.
-            prefix: what the translation begins with; "" for nothing.
+            prefix: the required beginning of the translation; "": none.
             forces: whether a search may be made to write terms.
         """
         self._forces = forces
@@ -265,22 +264,22 @@ class TermPlanner:
         self._last: tuple[str, TermPlan | None] = ("", None)
 
     def read(self, text: str) -> str:
-        """Give what the model reads of a text."""
+        """Give the model's input for a text."""
         plan = self.plan(text)
         return text if plan is None else plan.reading.text
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Find the terms of a text, which belong together."""
+        """Find the spans of terms, which must not be split."""
         return ((match.start, match.stop) for match in self._terms.find(text))
 
     def plan(self, text: str, contents: Sequence[Span] = ()) -> TermPlan | None:
         """Plan a segment.
 
         Args:
-            contents: characters of it that are kept anyway: terms in them have no other form.
+            contents: spans of the text that are kept anyway: terms in them have no other form.
 
         Returns:
-            The plan; None where the text has no term.
+            The plan; None if the text has no term.
         """
         if self._last[0] != text:
             matches = tuple(self._terms.find(text))
@@ -289,7 +288,7 @@ class TermPlanner:
         return self._without(plan, contents) if plan is not None and contents else plan
 
     def _without(self, plan: TermPlan, contents: Sequence[Span]) -> TermPlan | None:
-        """Leave terms with other forms in some characters of the text out of a plan; the model reads the same."""
+        """Remove terms with other forms in some spans from a plan; the model's input stays the same."""
 
         def is_free(match: Match) -> bool:
             return match.kept or not any(match.start < stop and start < match.stop for start, stop in contents)
@@ -307,7 +306,7 @@ class TermPlanner:
         return TermPlan(text, matches, stand_ins, reading, self._constraints(matches, stand_ins), self._prefix)
 
     def _chosen(self, text: str, matches: Sequence[Match]) -> Iterator[str]:
-        """Choose a stand-in for each text that is kept, while there are any that nothing else here may be."""
+        """Choose a stand-in for each kept text, as long as there are names that no other part of the text may be."""
         around = " ".join([text, self._prefix, *(form for match in matches for form in match.forms)]).casefold()
         free = iter([name for name in self._stand_ins if name.casefold() not in around])
         chosen: dict[str, str] = {}
@@ -317,21 +316,21 @@ class TermPlanner:
             yield chosen[match.forms[0]] if match.kept else ""
 
     def _constraints(self, matches: Sequence[Match], stand_ins: Sequence[str]) -> Constraints | None:
-        """Say what the search has to write; first of all what the model would not write by itself."""
+        """Build the constraints of the search; terms that the model would not write by itself come first."""
         if not self._forces:
             return None
         given = [match for match, stand_in in zip(matches, stand_ins, strict=True) if not stand_in]
         kept = [match for match, stand_in in zip(matches, stand_ins, strict=True) if stand_in]
-        left = missing(kept, self._prefix)  # a prefix may have what is kept, and has no stand-ins
+        left = missing(kept, self._prefix)  # the prefix may contain a kept part, and has no stand-ins
         names = [name for match, name in zip(matches, stand_ins, strict=True) if name and match in left]
         all_forms = [*(match.forms for match in given), *((name,) for name in names)]
-        # One by one: a text may have thousands of terms.
+        # Lazily: a text may have thousands of terms.
         terms = tuple(islice(filter(None, map(self._term, all_forms)), MOST_FORCED))
         at_most = tuple((ids, names.count(name)) for name in dict.fromkeys(stand_ins) if (ids := self._ids(name)))
         return Constraints(terms, self._tokenizer.begins_word, _MOST_LOSS, at_most) if terms else None
 
     def _term(self, forms: Iterable[str]) -> Term:
-        """Give the forms that the model can write as ids."""
+        """Give the forms that the model can write, as ids."""
         return tuple(ids for form in forms if (ids := self._ids(form)))
 
     def _ids(self, form: str) -> tuple[int, ...]:

@@ -1,12 +1,12 @@
-"""Tokens with which a translation would hold something more often than it is to."""
+"""Tokens with which a translation would contain an item more often than allowed."""
 
 from service.constraints import Constraints, Form
 
 
 class Surplus:
-    """Tells which tokens are not to follow, see `Constraints.at_most`.
+    """Tells which tokens must not follow, see `Constraints.at_most`.
 
-    What stands there counts, whatever goes on behind it, and no word is to go on there.
+    An item counts as soon as it is there, whatever follows, and must not be continued as a longer word.
     """
 
     def __init__(self, constraints: Constraints) -> None:
@@ -15,10 +15,10 @@ class Surplus:
         self._begins_word = constraints.begins_word
 
     def is_made_by(self, token: int, before: tuple[int, ...]) -> bool:
-        """Tell whether a token makes one too many, or goes on with a word that is one.
+        """Tell whether a token completes one item too many, or continues a word that is an item.
 
         Args:
-            token: which is not the end.
+            token: a token other than the end-of-sentence token.
             before: the tokens before it.
         """
         inside_word = token not in self._begins_word

@@ -1,8 +1,8 @@
-"""How far a hypothesis is with the terms that it has to hold.
+"""The progress of a hypothesis with the terms that it must contain.
 
-A term is met where one of its forms stands in the tokens as whole words: all its pieces in order, and behind them the
-end, or a token before which a word has ended. Tokens that begin a form and go on otherwise do no harm: the term is just
-not met by them. No token is part of two terms. Where tokens can be read as terms in several ways, all are kept.
+A term is met when one of its forms stands in the tokens as whole words: all its pieces in order, followed by the end or
+by a token before which a word ends. Tokens that begin a form and then differ do no harm: they just do not meet the
+term. No token is part of two terms. If tokens can be read as terms in several ways, all readings are kept.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,26 +10,26 @@ from typing import Final, TypeAlias
 
 from service.constraints import Constraints, Term
 
-# A way to read the tokens so far: the terms that are met, a bit each, and the last tokens where they are the begin, or
-# all, of a form of a term that is not met. There is always one without such tokens.
+# A reading of the tokens: the met terms, as bits, and the last tokens if they begin or are a form of an unmet term.
+# There is always a reading without such last tokens.
 _Reading: TypeAlias = tuple[int, tuple[int, ...]]
-# Terms with many forms in common could be met in more ways than can be kept: these are the best.
+# Terms with many common forms could be met in too many ways: these are the best readings.
 _MOST_READINGS: Final = 32
 
 
 class Progress:
-    """How far tokens have come; one object for all hypotheses of a segment that are equally far.
+    """The progress of a sequence of tokens; all hypotheses of a segment with the same progress share one object.
 
     Attributes:
-        met: tokens of terms that are met or begun; of a term that is met, those of its longest form.
+        met: the number of tokens of met or begun terms; a met term counts with its longest form.
         is_complete: whether all terms are met if the translation ends here.
-        wanted: tokens that lead on to a term that is not met; none once it is complete.
+        wanted: tokens that continue or begin an unmet term; empty once it is complete.
     """
 
     __slots__ = ("_after", "_inside_word", "_new_word", "_readings", "_terms", "is_complete", "met", "wanted")
 
     def __init__(self, terms: "Terms", readings: frozenset[_Reading]) -> None:
-        """Describe some readings."""
+        """Compute the attributes of some readings."""
         self._terms = terms
         self._readings = readings
         self._after: dict[int, Progress] = {}
@@ -41,12 +41,12 @@ class Progress:
         self.wanted = [] if self.is_complete else sorted(pieces)
 
     def after(self, token: int) -> "Progress":
-        """Give the progress with one more token, which is not the end."""
+        """Give the progress after one more token, which is not the end-of-sentence token."""
         if token in self._terms.pieces:
             if token not in self._after:
                 self._after[token] = self._terms.progress_after(self._readings, token)
             return self._after[token]
-        # All other tokens have one of two effects.
+        # All tokens outside of terms have one of two effects.
         if token in self._terms.begins_word:
             if self._new_word is None:
                 self._new_word = self._terms.progress_after(self._readings, token)
@@ -77,15 +77,15 @@ class Terms:
         self.start = self._progress({(0, ())})
 
     def weight(self, met: int) -> int:
-        """Count the tokens of the longest forms of terms that are met."""
+        """Count the tokens of the longest forms of the met terms."""
         return sum(weight for number, weight in enumerate(self._weights) if met >> number & 1)
 
     def met_at_end(self, met: int, tail: tuple[int, ...]) -> list[int]:
-        """List what may be met where a word ends behind the tail, which may be a form of several terms."""
+        """List the possible sets of met terms if a word ends after the tail, which may be a form of several terms."""
         return [met | bit for bit, term in self._unmet(met) if tail in term] or [met]
 
     def next_pieces(self, met: int, tail: tuple[int, ...]) -> set[int]:
-        """List the tokens with which the tail is still the begin, or all, of a form of a term that is not met."""
+        """List the tokens that extend the tail to the beginning of a form, or a whole form, of an unmet term."""
         length = len(tail)
         return {
             form[length]
@@ -95,7 +95,7 @@ class Terms:
         }
 
     def pieces_behind(self, met: int, tail: tuple[int, ...]) -> set[int]:
-        """List the tokens that go on with the tail or, where it is a form, end its word and begin another term."""
+        """List the tokens that extend the tail or, if the tail is a form, end its word and begin another term."""
         pieces = self.next_pieces(met, tail)
         for after in self.met_at_end(met, tail):
             if after != met:
@@ -103,7 +103,7 @@ class Terms:
         return pieces
 
     def progress_after(self, readings: Iterable[_Reading], token: int) -> Progress:
-        """Give the progress of some readings with one more token."""
+        """Give the progress of some readings after one more token."""
         found: set[_Reading] = set()
         for met, tail in readings:
             if tail and token in self.next_pieces(met, tail):
@@ -115,7 +115,7 @@ class Terms:
         return self._progress(found)
 
     def _unmet(self, met: int) -> Iterator[tuple[int, Term]]:
-        """List the terms that are not met, each with its bit; of equal ones the first."""
+        """List the unmet terms, each with its bit; of equal terms only the first."""
         seen: set[Term] = set()
         for number, term in enumerate(self._terms):
             if not met >> number & 1 and term not in seen:
@@ -123,7 +123,7 @@ class Terms:
                 yield 1 << number, term
 
     def _progress(self, readings: set[_Reading]) -> Progress:
-        """Give the progress of readings; without those that have met less than another of the same tail."""
+        """Give the progress of readings; drops readings that have met fewer terms than another with the same tail."""
         kept = frozenset(
             (met, tail)
             for met, tail in readings

@@ -1,4 +1,4 @@
-"""What a call wants to have a given translation: found in its texts, and planned for each segment."""
+"""All terms and kept parts of a call: found in its texts, and planned for each segment."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -9,12 +9,12 @@ from service.rewriting import Span
 
 
 class Terms(TermFinder):
-    """The terms of a call, as `service.terms.Terms` has them."""
+    """The terms of a call, see `service.terms.Terms`."""
 
     def keeping(self, find: Callable[[str], Iterable[Span]]) -> "Terms":
-        """Give these, and between them places that `find` finds in a text, which stay as they are."""
+        """Give these terms, and between them the places that `find` finds in a text, which stay unchanged."""
         return Terms(self._indexes, self._kept, find)
 
     def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:
-        """Make what plans the segments of a text."""
+        """Make the planner for the segments of a text."""
         return TermPlanner(self, stand_ins, tokenizer, prefix, forces=forces)

@@ -1,1 +1,1 @@
-"""Traces: a span of each call, for OpenTelemetry."""
+"""Traces: a span for each call, for OpenTelemetry."""

@@ -1,6 +1,6 @@
-"""Spans for OpenTelemetry, made of the record of a call once it has ended: nothing is done while it runs.
+"""OpenTelemetry spans, made from the record of a call after its end: tracing does no work while the call runs.
 
-The only importer of opentelemetry, which the extra `tracing` installs. What the SDK reads from the environment holds:
+The only importer of opentelemetry, which the extra `tracing` installs. The SDK's environment variables apply:
 `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_*`, `OTEL_EXPORTER_OTLP_*`.
 """
 
@@ -23,7 +23,7 @@ from service.wire import SERVICE, Metadata
 
 _TRACE_CONTEXT: Final = ("traceparent", "tracestate")
 _PATIENCE_S: Final = 2.0  # at the end, for a collector that does not answer
-# By the semantic conventions for gRPC: what a server answers otherwise is its caller's business.
+# Failures by the semantic conventions for gRPC: other statuses are errors of the caller.
 _FAILURES: Final = (
     grpc.StatusCode.UNKNOWN,
     grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -35,7 +35,7 @@ _FAILURES: Final = (
 
 
 class CallTracer:
-    """Makes a server span of each call, a child of the caller's span if it names one, with a child for each stage."""
+    """Makes a server span for each call, a child of the caller's span if the call names one, with a child per stage."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         """Start the thread that exports."""
@@ -57,13 +57,13 @@ class CallTracer:
         return cls(OTLPSpanExporter(endpoint=endpoint, insecure=endpoint.startswith("http://")))
 
     def trace(self, record: CallStats, metadata: Metadata) -> str:
-        """Make the spans of a call that has ended.
+        """Make the spans of a finished call.
 
         Returns:
-            The id of their trace; "" where the sampler does not want them.
+            The id of their trace; "" if the sampler drops the trace.
         """
         carrier = {key: str(value) for key, value in metadata if key in _TRACE_CONTEXT}
-        # Added to a time of the monotonic clock: nanoseconds since 1970.
+        # Added to a time of the monotonic clock, this gives nanoseconds since 1970.
         epoch_ns = time.time_ns() - time.monotonic_ns()
         span = self._tracer.start_span(
             f"{SERVICE}/{record.method}",
@@ -80,14 +80,14 @@ class CallTracer:
         return format_trace_id(span.get_span_context().trace_id)
 
     def close(self) -> None:
-        """Export what waits, as far as the collector takes it in time; blocks."""
+        """Export the pending spans, as far as the collector accepts them in time; blocks."""
         closing = threading.Thread(target=self._provider.shutdown, daemon=True)
         closing.start()
         closing.join(_PATIENCE_S)
 
     def _trace_stage(self, parent: Span, name: str, stage: Interval, epoch_ns: int) -> None:
         if stage.end_s < stage.start_s:
-            return  # no segment came so far
+            return  # no segment reached this stage
         child = self._tracer.start_span(
             name, context=set_span_in_context(parent), start_time=_ns(stage.start_s, epoch_ns)
         )

@@ -80,7 +80,8 @@ class Block(NamedTuple):
         """
         while index < len(self.marks) and self.marks[index].place + bool(self.marks[index].width) <= start:
             end = ends[index]
-            if end is not None and end > index and self.marks[end].place < stop:
+            is_at_start = not self.text[self.marks[index].place : start].strip()
+            if is_at_start and end is not None and start < self.marks[end].place < stop:
                 break
             index += 1
         return index

@@ -357,6 +357,8 @@ def test_html_is_text_and_tags(translator) -> None:
 @given(
     st.lists(st.sampled_from(["<p>", "</p>", "<b>", "</b>", "tom ", "good. ", "😀", "&amp; ", "<br>\n"])).map("".join)
 )
+@example("<b>😀</b>tom ")
+@example("<b>😀 tom</b> good. ")
 def test_deltas_of_html_join_to_the_result(translator, html) -> None:
     document = translator.prepare(html, RequestOptions(wants_deltas=True, has_tags=True))
     deltas = [document.grow()]

@@ -33,7 +33,7 @@ KEPT: Final = "dragoman.kept"
 MARKUP: Final = "dragoman.markup"
 # Methods of dragoman.v1.Translation, each a `service.handlers.methods.Method`.
 METHODS: Final = "dragoman.methods"
-# A function from the settings to a `service.shelf.Shelf`.
+# A function from the settings to a `service.model_locations.ModelLocations`.
 MODELS: Final = "dragoman.models"
 # Functions from a `service.port.PortParts` to a `service.port.Port`.
 PORTS: Final = "dragoman.ports"

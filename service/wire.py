@@ -14,7 +14,7 @@ TAGGED: Final = (HTML, XML)
 Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
 
-class Protocol(StrEnum):
+class CallProtocol(StrEnum):
     """The protocol of a call."""
 
     GRPC = "grpc"

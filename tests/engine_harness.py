@@ -1,4 +1,4 @@
-"""A decode batch without threads, its buffers in sight, and what a sentence leaves in them alone."""
+"""A decode batch without threads, its buffers in outputs, and what a sentence leaves in them alone."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

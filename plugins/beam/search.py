@@ -4,7 +4,7 @@ from plugins.beam.beam import Beam, common_length
 from service import plugins
 from service.decode import Attention, Decode
 from service.engine.repetition import goes_round
-from service.engine.step import Asked, Copy, Force, Row, Sight, Step
+from service.engine.step import Asked, Copy, Force, Row, RunOutputs, Step
 
 
 class Search(Row):
@@ -22,10 +22,10 @@ class Search(Row):
         self.beam = _new_beam(decode, eos_id)
         self._attention: dict[int, Attention] = {}  # of the current step, by slot
 
-    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+    def ask(self, slot: int, token: int, outputs: RunOutputs) -> tuple[int, Asked | None]:
         """Record the attention, and request the best tokens."""
         if self.decode.decoding.wants_attention:
-            self._attention[slot] = sight.attention_of(slot)
+            self._attention[slot] = outputs.attention_of(slot)
         return token, Asked(2 * self.beam.size, self.beam.asked_ids(self.slots.index(slot)))
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:

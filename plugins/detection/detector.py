@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from service.text.detection import LOOKED_AT, Guess, Tongues
+from service.text.detection import LOOKED_AT, CandidateLanguages, Guess
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -67,7 +67,7 @@ class LanguageDetector:
             if self._model is None:
                 self._model = _read()
 
-    def rank(self, text: str, tongues: Tongues, *, html: bool = False) -> list[Guess]:
+    def rank(self, text: str, candidates: CandidateLanguages, *, html: bool = False) -> list[Guess]:
         """Find the possible languages of a text.
 
         Args:
@@ -78,7 +78,7 @@ class LanguageDetector:
             All languages that the model knows, the most probable first; none if the text shows no language.
         """
         self.load()
-        scale = self._scales(tongues)
+        scale = self._scales(candidates)
         shown = (unescape(_TAGS.sub(" ", text[:_MARKUP])) if html else text)[:LOOKED_AT]
         identifier, nothing = self._restricted(frozenset(scale))
         # The classifier also learned sequences of digits: dates and prices of some languages.
@@ -97,13 +97,13 @@ class LanguageDetector:
         return _Restricted(identifier, dict(identifier.rank("")))
 
 
-def _scale(tongues: Tongues) -> Mapping[str, tuple[str, float]]:
+def _scale(candidates: CandidateLanguages) -> Mapping[str, tuple[str, float]]:
     """Map the labels of the classifier to language codes and prior weights.
 
     If several codes share a label, an expected code is preferred, then the most general one.
     """
     found: dict[str, tuple[str, float]] = {}
-    for group, weight in ((tongues.expected, _EXPECTED), (tongues.others, 1.0)):
+    for group, weight in ((candidates.expected, _EXPECTED), (candidates.others, 1.0)):
         for code in sorted(group, key=len):
             label = code.lower().partition("-")[0]
             found.setdefault(_LABELS.get(label, label), (code, weight))

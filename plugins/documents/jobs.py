@@ -21,7 +21,7 @@ from plugins.documents.folder import BEAT_S, NAME_BYTES, Entry, SharedFolder
 from service.failures import unexpected
 from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 KEEP_S: Final = 600.0  # a result that is not fetched
 # Limits for all clients together; one client may use half of each.
@@ -48,7 +48,7 @@ class DocumentJob:
             folder, only :meth:`DocumentJobs.find` returns the content.
     """
 
-    protocol: Protocol
+    protocol: CallProtocol
     client: str
     file_name: str
     size: int
@@ -106,7 +106,7 @@ class DocumentJobs:
             raise
         return job
 
-    async def find(self, protocol: Protocol, job_id: str) -> DocumentJob | None:
+    async def find(self, protocol: CallProtocol, job_id: str) -> DocumentJob | None:
         """Give a job of a protocol; None if the protocol has no job of this name, or no longer.
 
         Raises:
@@ -241,7 +241,7 @@ def _entry(job: DocumentJob) -> Entry:
 
 def _kept(job_id: str, entry: Entry, content: bytes) -> DocumentJob:
     """Make a job from a document in the folder."""
-    job = DocumentJob(Protocol(entry.protocol), entry.client, entry.file_name, len(content), job_id, entry.key)
+    job = DocumentJob(CallProtocol(entry.protocol), entry.client, entry.file_name, len(content), job_id, entry.key)
     job.task = asyncio.get_running_loop().create_future()
     if entry.error:
         job.task.set_exception(from_text_error(pb.TextError.FromString(bytes.fromhex(entry.error))))

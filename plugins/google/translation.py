@@ -18,7 +18,7 @@ from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
 from service.rpc.methods import Methods
 from service.settings import Settings
-from service.wire import SERVICE, Protocol
+from service.wire import SERVICE, CallProtocol
 
 _Asked = TypeVar("_Asked")
 
@@ -48,7 +48,7 @@ class GoogleTranslation:
     def __init__(self, handlers: TranslationHandlers, settings: Settings) -> None:
         self._handlers = handlers
         self._max_answer_bytes = settings.max_answer_bytes
-        self._methods = Methods(handlers, settings.max_request_bytes, Protocol.GOOGLE)
+        self._methods = Methods(handlers, settings.max_request_bytes, CallProtocol.GOOGLE)
 
     def add_to(self, server: Any) -> None:
         """Add the service to a server that has not started."""

@@ -16,7 +16,7 @@ from plugins.http.json_messages import named
 from plugins.http.request_ids import request_id_of
 from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 # HTTP clients usually send no deadline, and a proxy in front may have given up the call.
 DEFAULT_TIMEOUT_S: Final = 300.0
@@ -46,7 +46,7 @@ class Calls:
     async def read(
         self,
         method: str,
-        protocol: Protocol,
+        protocol: CallProtocol,
         request: Request,
         read: Callable[[], Awaitable[_T]],
         *,

@@ -14,7 +14,7 @@ from plugins.http.request_ids import rename
 from service.handlers.context import CallContext
 from service.handlers.methods import Method
 from service.handlers.translation import TranslationHandlers
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 JSON: Final = "application/json"
 
@@ -26,7 +26,7 @@ class Methods:
         self._handlers = handlers
         self._calls = calls
 
-    async def answer(self, method: Method, protocol: Protocol, request: Request) -> Response:
+    async def answer(self, method: Method, protocol: CallProtocol, request: Request) -> Response:
         """Answer one request.
 
         Raises:
@@ -38,7 +38,7 @@ class Methods:
             body = await json_messages.written(answer)
         return Response(body, media_type=JSON)
 
-    async def request(self, method: Method, protocol: Protocol, request: Request) -> tuple[Any, CallContext]:
+    async def request(self, method: Method, protocol: CallProtocol, request: Request) -> tuple[Any, CallContext]:
         """Identify the caller, then read and parse the request of a call.
 
         Raises:

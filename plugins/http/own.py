@@ -23,7 +23,7 @@ from service.handlers import methods
 from service.handlers.delivery import deliver
 from service.handlers.methods import Method
 from service.handlers.translation import TranslationHandlers
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 HEALTH: Final = "/health"
 _OPENAPI: Final = Path(__file__).with_name("openapi.json")  # written by `make docs` from the contract
@@ -36,7 +36,7 @@ def routes(handlers: TranslationHandlers, answers: Methods, is_serving: Callable
     def route(path: str, method: Method, verb: str) -> Route:
         async def endpoint(request: Request) -> Response:
             try:
-                return await answers.answer(method, Protocol.HTTP, request)
+                return await answers.answer(method, CallProtocol.HTTP, request)
             except DragomanError as error:
                 return errors.answer(error)
 
@@ -75,7 +75,7 @@ class _Stream:
         request = Request(scope, receive)
         events = _Events(send)
         try:
-            message, context = await self._answers.request(methods.STREAM, Protocol.HTTP, request)
+            message, context = await self._answers.request(methods.STREAM, CallProtocol.HTTP, request)
             async with while_client_stays(receive):
                 await deliver(self._handlers.stream(message, context), events.send)
         except ClientLeftError:

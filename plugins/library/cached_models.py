@@ -7,7 +7,7 @@ from dragoman.errors import DataError
 from plugins.library.names import parse
 from plugins.library.store import Entry, Store
 from plugins.offline.in_process import read_settings
-from service.shelf import bring
+from service.model_locations import bring
 
 
 def entries() -> list[Entry]:
@@ -16,7 +16,7 @@ def entries() -> list[Entry]:
 
 
 def add(names: Sequence[str]) -> None:
-    """Import models into the cache folder; raises as `service.shelf.bring` does."""
+    """Import models into the cache folder; raises as `service.model_locations.bring` does."""
     bring(read_settings(",".join(names)))
 
 

@@ -19,8 +19,8 @@ from plugins.library.child import import_into
 from plugins.library.firefox import FirefoxModels
 from plugins.library.names import ALL_OF_FIREFOX, Name, parse
 from plugins.library.store import BUNDLE, Entry, Origin, Store
+from service.model_locations import ModelLocations
 from service.settings import PREFIX, Settings
-from service.shelf import Shelf
 
 FIREFOX_VARIABLE: Final = f"{PREFIX}FIREFOX_MODELS"
 _RECORD: Final = "import.json"
@@ -28,15 +28,15 @@ _KEPT: Final = (BUNDLE, _RECORD)  # files of an import that are kept, besides li
 _LICENCES: Final = ("LICENSE*", "LICENCE*", "README.md", "NOTICE*")
 
 
-def shelf(settings: Settings, *, bring_in: bool) -> Shelf:
-    """Do as `service.shelf.bring`; with `bring_in` False, as `service.shelf.find`, without imports."""
+def locations(settings: Settings, *, bring_in: bool) -> ModelLocations:
+    """Find the named models as `service.model_locations` does, with imports where `bring_in` is True."""
     names = parse(settings.models)
     store = Store()
     library = _Library(store, settings, bring_in=bring_in)
     folders: list[Path] = []
     for name in names:
         folders += [Path(name.value)] if name.kind == "bundles" else library.bundles(name)
-    return Shelf(list(dict.fromkeys(folders)), library.pivot, library.on_demand)
+    return ModelLocations(list(dict.fromkeys(folders)), library.pivot, library.on_demand)
 
 
 class _Library:

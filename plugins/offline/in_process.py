@@ -17,8 +17,8 @@ from dragoman.options import config_of
 from plugins.offline.texts import score_offline, translate_each
 from plugins.scoring.method import scored
 from plugins.scoring.pair import Pair
-from service import shelf
-from service.calls.spread import spread
+from service import model_locations
+from service.calls.texts_by_language import group_by_language
 from service.handlers import validation
 from service.handlers.answer import translated
 from service.handlers.glossaries import glossaries_of
@@ -27,7 +27,7 @@ from service.registry import capacity
 from service.registry.catalog import Catalog, ServedModel
 from service.registry.folders import check_names
 from service.settings import Settings, load
-from service.text.detection import MOST_GUESSES, Tongues, agree, new_detector
+from service.text.detection import MOST_GUESSES, CandidateLanguages, agree, new_detector
 from service.text.translator import Limits, Translator
 from service.wire import HTML
 
@@ -47,7 +47,7 @@ def folders(models: Models) -> tuple[str, ...]:
     Raises:
         DataError: a name is invalid, or means models that only a server can combine.
     """
-    found = shelf.bring(read_settings(models))
+    found = model_locations.bring(read_settings(models))
     if found.pivot:
         raise DataError(f"two models would translate over {found.pivot}, which only a server does: dragoman serve")
     return tuple(str(folder.resolve()) for folder in found.folders)
@@ -137,13 +137,13 @@ def _detecting_translator(
     sources = [code for code in codes if any(translates(each, code, target) for each in named) and code != target]
     if not sources:
         choose(own, model, "", target)  # raises an error that lists the models
-    tongues = Tongues.of(sources, _languages(own))
+    candidates = CandidateLanguages.of(sources, _languages(own))
     detector = new_detector()
     translator_of = cache(lambda code: _translator(bundles, model=model, source=code, target=target, **options))
 
     def translate(texts: list[str]) -> list[Translation]:
-        rankings = [detector.rank(text, tongues, html=options["html"]) for text in texts]
-        found = spread(agree(rankings, list(map(len, texts))), sources, target, model, {})
+        rankings = [detector.rank(text, candidates, html=options["html"]) for text in texts]
+        found = group_by_language(agree(rankings, list(map(len, texts))), sources, target, model, {})
         made = {
             number: Translation("", "", 0, 0, "UNSPECIFIED", 0, error=error) for number, error in found.refused.items()
         }
@@ -166,11 +166,13 @@ def detector(models: Models, *, html: bool) -> Callable[[list[str]], list[list[D
         BundleError: there is no bundle, or a manifest cannot be read.
     """
     own = [manifest for _, manifest in manifests(models)]
-    tongues = Tongues.of(sorted({code for each in own for code in each.source_languages}), _languages(own))
+    candidates = CandidateLanguages.of(
+        sorted({code for each in own for code in each.source_languages}), _languages(own)
+    )
     detector = new_detector()
 
     def detect(texts: list[str]) -> list[list[DetectedLanguage]]:
-        rankings = [detector.rank(text, tongues, html=html) for text in texts]
+        rankings = [detector.rank(text, candidates, html=html) for text in texts]
         return [[DetectedLanguage(*guess) for guess in ranking[:MOST_GUESSES]] for ranking in rankings]
 
     return detect

@@ -14,14 +14,14 @@ from plugins.protocols.deepl_documents import DeepLDocuments
 from plugins.protocols.libretranslate import LibreTranslate
 from plugins.protocols.libretranslate_files import LibreTranslateFiles
 from plugins.protocols.parameter_calls import ParameterCalls
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 
 def routes(parts: HttpParts) -> list[BaseRoute]:
     """Make the routes."""
     settings, metrics, gate, handlers, calls, methods = parts
-    of_libretranslate = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")
-    of_deepl = ParameterCalls(calls, Protocol.DEEPL, "auth_key")
+    of_libretranslate = ParameterCalls(calls, CallProtocol.LIBRETRANSLATE, "api_key")
+    of_deepl = ParameterCalls(calls, CallProtocol.DEEPL, "auth_key")
     libretranslate = LibreTranslate(handlers, of_libretranslate, gate.catalog, asks_for_keys=bool(settings.api_keys))
     folder = SharedFolder(Path(settings.documents)) if settings.documents else None
     jobs = DocumentJobs(Documents(handlers, gate, metrics, settings.max_contents), handlers, folder)

@@ -13,7 +13,7 @@ from dragoman.errors import DragomanError, InvalidRequestError, to_status
 from plugins.http import errors
 from plugins.http.methods import JSON, Methods, kind_of
 from service.handlers.methods import Method, unary
-from service.wire import SERVICE, Protocol
+from service.wire import SERVICE, CallProtocol
 
 _VERSION_HEADER: Final = "connect-protocol-version"
 _VERSION: Final = "1"
@@ -30,7 +30,7 @@ def routes(answers: Methods) -> list[BaseRoute]:
                 return errors.plain_answer(415, f"content-type: must be {JSON}, is {kind[:100]!r}", headers)
             try:
                 _check_version(request.headers.get(_VERSION_HEADER, _VERSION))
-                return await answers.answer(method, Protocol.CONNECT, request)
+                return await answers.answer(method, CallProtocol.CONNECT, request)
             except DragomanError as error:
                 return failed(error)
 

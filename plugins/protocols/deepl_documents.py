@@ -22,7 +22,7 @@ from plugins.protocols.deepl_request import document_of
 from plugins.protocols.download import download
 from plugins.protocols.parameter_calls import ParameterCalls, answered
 from service.handlers.translation import TranslationHandlers
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 # For a document: no client waits on an open connection.
 _TIMEOUT_S: Final = 3600.0
@@ -57,7 +57,7 @@ class DeepLDocuments:
             return _not_found(request)
         if not job.task.done():
             await asyncio.wait([job.task], timeout=HELD_S)
-            job = await self._jobs.find(Protocol.DEEPL, job.id) or job  # read again: another server may have it
+            job = await self._jobs.find(CallProtocol.DEEPL, job.id) or job  # read again: another server may have it
         status: dict[str, Any] = {"document_id": job.id, "status": "translating"}
         if not job.task.done():
             return status
@@ -84,7 +84,7 @@ class DeepLDocuments:
         """Give the caller's own document job; None if there is none with this name and key."""
         key, context = await self._calls.read("ListModels", request, _document_key, key_of(request))
         await self._handlers.list_models(pb.ListModelsRequest(), context)  # counts as such a call
-        job = await self._jobs.find(Protocol.DEEPL, request.path_params["document_id"])
+        job = await self._jobs.find(CallProtocol.DEEPL, request.path_params["document_id"])
         if job is None or job.client != context.caller.name:
             return None
         return job if secrets.compare_digest(job.key.encode(), key.encode()) else None

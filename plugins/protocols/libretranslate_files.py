@@ -16,7 +16,7 @@ from plugins.protocols import form
 from plugins.protocols.download import download
 from plugins.protocols.libretranslate import OWN_NAMES, failed
 from plugins.protocols.parameter_calls import ParameterCalls, answered, in_own_names
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 _FETCHED_AT: Final = "/download_file/"
 
@@ -49,7 +49,7 @@ class LibreTranslateFiles:
 
     async def _fetch(self, request: Request) -> Response:
         try:
-            job = await self._jobs.find(Protocol.LIBRETRANSLATE, request.path_params["name"].partition(".")[0])
+            job = await self._jobs.find(CallProtocol.LIBRETRANSLATE, request.path_params["name"].partition(".")[0])
             if job is None or not job.task.done():
                 return errors.json_response({"error": "there is no such file, or it is no longer kept"}, 404)
             return download(job.file_name, job.task.result())

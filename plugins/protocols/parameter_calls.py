@@ -13,7 +13,7 @@ from plugins.http.body import Body
 from plugins.http.calls import DEFAULT_TIMEOUT_S, Calls
 from plugins.protocols import form
 from service.handlers.context import CallContext
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 # The part of a body that is searched for a key if no header has one: as large as the limit for headers.
 KEY_BYTES: Final = 16_384
@@ -30,7 +30,7 @@ class ParameterCalls:
         key_name: the parameter with the API key.
     """
 
-    def __init__(self, calls: Calls, protocol: Protocol, key_name: str) -> None:
+    def __init__(self, calls: Calls, protocol: CallProtocol, key_name: str) -> None:
         self._calls = calls
         self._protocol = protocol
         self._key_name = key_name

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.engine.rows import Choosing
-from service.engine.step import Sight
+from service.engine.step import RunOutputs
 from service.options import SEED_BITS, Sampling
 
 
@@ -26,9 +26,9 @@ class Sampled(Choosing):
     def __post_init__(self) -> None:
         self.chances = draws(self.sampling)
 
-    def choose(self, slot: int, sight: Sight) -> int:
+    def choose(self, slot: int, outputs: RunOutputs) -> int:
         """Draw a token."""
-        return draw(sight.logits_of(slot), self.sampling, self.chances.random())
+        return draw(outputs.logits_of(slot), self.sampling, self.chances.random())
 
 
 def draws(sampling: Sampling) -> Random:

@@ -14,7 +14,7 @@ from service.failures import told
 from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.text.detection import LOOKED_AT, Detector, Guess, Tongues, agree, new_detector
+from service.text.detection import LOOKED_AT, CandidateLanguages, Detector, Guess, agree, new_detector
 from service.text.document import Document
 from service.text.result import TextResult
 from service.text.translator import Translator
@@ -95,7 +95,7 @@ class TextWorker:
             await asyncio.to_thread(self._detector.load)  # not on the thread that other calls need
 
     async def languages(
-        self, client: str, contents: Sequence[str], tongues: Tongues, *, html: bool
+        self, client: str, contents: Sequence[str], candidates: CandidateLanguages, *, html: bool
     ) -> list[list[Guess]]:
         """Estimate which languages texts may be in, each text alone.
 
@@ -104,7 +104,7 @@ class TextWorker:
         """
 
         def ranked(group: Iterable[tuple[int, str]]) -> list[list[Guess]]:
-            return [self._detector.rank(text, tongues, html=html) for _, text in group]
+            return [self._detector.rank(text, candidates, html=html) for _, text in group]
 
         await self.load_detector()
         numbered = enumerate(contents)
@@ -117,14 +117,14 @@ class TextWorker:
         return rankings
 
     async def agreed_languages(
-        self, client: str, contents: Sequence[str], tongues: Tongues, *, html: bool
+        self, client: str, contents: Sequence[str], candidates: CandidateLanguages, *, html: bool
     ) -> list[Guess | None]:
         """Choose the language of each text of a call, by all texts together; arguments as :meth:`languages`.
 
         Returns:
             The result of `detection.agree`.
         """
-        rankings = await self.languages(client, contents, tongues, html=html)
+        rankings = await self.languages(client, contents, candidates, html=html)
         work = partial(agree, rankings, list(map(len, contents)))
         if sum(map(_work_of_detection, contents)) <= SMALL:
             return work()

@@ -15,11 +15,11 @@ from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
-from service import plugins, shelf
+from service import model_locations, plugins
+from service.model_locations import ModelLocations
 from service.registry import capacity, model_cost
 from service.registry.folders import check_names, one_name
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
-from service.shelf import Shelf
 from service.telemetry.metrics import KV_CACHE_FORMULA
 
 _KEEP_ALIVE_S: Final = 300.0  # without a setting, for more models than memory has room for
@@ -35,14 +35,14 @@ def serve(arguments: list[str]) -> int:
         parser.error("argument --models: not with NAME")
     settings = load(flags | ({"models": tuple(names)} if names else {}), other_variables={ADDRESS_VARIABLE})
     if print_config:
-        settings = _with(settings, shelf.find(settings))
+        settings = _with(settings, model_locations.find(settings))
         memory = {"kv_cache": _kv_cache(settings), "model_memory": _model_memory(settings)}
         print(json.dumps({**settings.model_dump(mode="json"), **memory}, indent=2), flush=True)
         _check_models(settings.model_folders)
         return EXIT_OK
     _check_descriptors()
     _allow_descriptors(settings)
-    settings = _with(settings, shelf.bring(settings))
+    settings = _with(settings, model_locations.bring(settings))
     _check_models(settings.model_folders)
     if settings.processes == 1:
         from service import server
@@ -73,7 +73,7 @@ def build_parser() -> Parser:
     return parser
 
 
-def _with(settings: Settings, found: Shelf) -> Settings:
+def _with(settings: Settings, found: ModelLocations) -> Settings:
     """Give the settings with the folders of the models in place of their names.
 
     Raises:

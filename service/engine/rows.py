@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from service import plugins
 from service.decode import Attention, Decode, DecodeStatus, FinishReason
 from service.engine.repetition import FEWEST_TOKENS, goes_round
-from service.engine.step import Asked, Force, Row, Sight, Step
+from service.engine.step import Asked, Force, Row, RunOutputs, Step
 
 
 @dataclass(eq=False)
@@ -60,11 +60,11 @@ class Detailed(Greedy):
     asks = True
     _attention: Attention | None = field(init=False, default=None)  # of the step
 
-    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+    def ask(self, slot: int, token: int, outputs: RunOutputs) -> tuple[int, Asked | None]:
         """Note the attention of the step, and ask for the log-probability of the token."""
         wanted = self.decode.decoding
         if wanted.wants_attention:
-            self._attention = sight.attention_of(slot)
+            self._attention = outputs.attention_of(slot)
         return token, Asked(1, (token,)) if wanted.wants_log_probability else None
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:
@@ -90,14 +90,14 @@ class Choosing(Detailed, ABC):
     _is_forced: bool = field(init=False, default=False)  # whether another token than the decoder's was chosen
 
     @abstractmethod
-    def choose(self, slot: int, sight: Sight) -> int:
+    def choose(self, slot: int, outputs: RunOutputs) -> int:
         """Choose the next token."""
 
-    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+    def ask(self, slot: int, token: int, outputs: RunOutputs) -> tuple[int, Asked | None]:
         """Choose the token, and ask for its details as `Detailed` does."""
-        chosen = self.choose(slot, sight)
+        chosen = self.choose(slot, outputs)
         self._is_forced = chosen != token
-        return super().ask(slot, chosen, sight)
+        return super().ask(slot, chosen, outputs)
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:
         """Make the decoder continue from the chosen token."""
@@ -112,7 +112,7 @@ class Given(Choosing):
 
     given: Iterator[int]
 
-    def choose(self, slot: int, sight: Sight) -> int:
+    def choose(self, slot: int, outputs: RunOutputs) -> int:
         """Take the next token of the translation."""
         return next(self.given)
 
@@ -124,10 +124,10 @@ class Forced(Row):
     row: Row
     _attention: Attention | None = field(init=False, default=None)  # of the step
 
-    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+    def ask(self, slot: int, token: int, outputs: RunOutputs) -> tuple[int, Asked | None]:
         """Note the attention of the step."""
         if self.decode.decoding.wants_attention:
-            self._attention = sight.attention_of(slot)
+            self._attention = outputs.attention_of(slot)
         return token, None
 
     def commit(self, slot: int, token: int | None, step: Step) -> Row:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from service.decode import Decode, DecodeStatus
 from service.engine.rows import new_row
-from service.engine.step import Asked, Best, Edit, Move, Row, Sight, Step
+from service.engine.step import Asked, Best, Edit, Move, Row, RunOutputs, Step
 
 
 class Scheduler:
@@ -38,7 +38,7 @@ class Scheduler:
         self.free -= decode.slots
         decode.status = DecodeStatus.DECODING
 
-    def ask(self, tokens: list[int | None], sight: Sight) -> dict[int, Asked]:
+    def ask(self, tokens: list[int | None], outputs: RunOutputs) -> dict[int, Asked]:
         """Have segments read the results of a step, and choose their tokens.
 
         Args:
@@ -52,7 +52,7 @@ class Scheduler:
         for slot, row in enumerate(self.active):
             if row.asks and (token := tokens[slot]) is not None:
                 try:
-                    tokens[slot], wanted = row.ask(slot, token, sight)
+                    tokens[slot], wanted = row.ask(slot, token, outputs)
                 except Exception as error:
                     self._on_failure(error)
                     tokens[slot] = wanted = None

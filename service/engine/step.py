@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from service.decode import Attention, Decode
 
 
-class Sight(Protocol):
+class RunOutputs(Protocol):
     """The results of the last run of the decoder for a slot, besides its next token."""
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
@@ -123,7 +123,7 @@ class Row(ABC):
     decode: Decode
     asks: ClassVar[bool] = True
 
-    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+    def ask(self, slot: int, token: int, outputs: RunOutputs) -> tuple[int, Asked | None]:
         """Read the results for one of its slots, and choose the slot's token; `token` is the most probable one.
 
         Returns:

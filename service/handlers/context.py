@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from service.security.access import Caller
-from service.wire import Metadata, Protocol
+from service.wire import CallProtocol, Metadata
 
 _SLACK_S = 0.05  # a client whose deadline passes cancels the call, sometimes before the server's own timer
 
@@ -33,7 +33,7 @@ class CallContext:
     metadata: Metadata = ()
     accept: Callable[[], Awaitable[None]] = tell_nobody
     began_s: float = field(default_factory=time.monotonic)
-    protocol: Protocol = Protocol.GRPC
+    protocol: CallProtocol = CallProtocol.GRPC
     request_id: str = ""
 
     @property

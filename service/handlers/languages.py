@@ -10,13 +10,13 @@ import structlog
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_texts, refuse_any
-from service.calls.spread import Spread, spread
 from service.calls.text_worker import TextWorker
+from service.calls.texts_by_language import TextsByLanguage, group_by_language
 from service.failures import told
 from service.registry.catalog import Catalog
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
-from service.text.detection import Guess, Tongues
+from service.text.detection import CandidateLanguages, Guess
 from service.wire import TAGGED
 
 _log = structlog.get_logger()
@@ -43,15 +43,15 @@ class Detection:
 
     async def ranked(self, request: pb.DetectLanguageRequest, client: str, catalog: Catalog) -> list[list[Guess]]:
         """Estimate which languages the texts of a request may be in, each text alone."""
-        tongues = Tongues.of(catalog.sources("", ""), catalog.languages())
+        candidates = CandidateLanguages.of(catalog.sources("", ""), catalog.languages())
         html = request.mime_type in TAGGED
-        rankings = await self._worker.languages(client, request.contents, tongues, html=html)
+        rankings = await self._worker.languages(client, request.contents, candidates, html=html)
         self._count([ranking[0] for ranking in rankings if ranking], catalog)
         return rankings
 
-    async def spread(
+    async def group(
         self, request: pb.TranslateTextRequest, client: str, catalog: Catalog, sources: Sequence[str]
-    ) -> Spread:
+    ) -> TextsByLanguage:
         """Choose the source languages of the texts of a request.
 
         Args:
@@ -65,11 +65,11 @@ class Detection:
         if request.all_or_nothing:
             refuse_any(list(refused.values()))
         html = request.mime_type in TAGGED
-        tongues = Tongues.of(sources, catalog.languages())
-        detected = await self._worker.agreed_languages(client, contents, tongues, html=html)
+        candidates = CandidateLanguages.of(sources, catalog.languages())
+        detected = await self._worker.agreed_languages(client, contents, candidates, html=html)
         self._count([guess for guess in detected if guess], catalog)
         target, model, all_or_nothing = request.target_language_code, request.model, request.all_or_nothing
-        return spread(detected, sources, target, model, refused, all_or_nothing=all_or_nothing)
+        return group_by_language(detected, sources, target, model, refused, all_or_nothing=all_or_nothing)
 
     def _count(self, guesses: Sequence[Guess], catalog: Catalog) -> None:
         served = catalog.languages()

@@ -14,8 +14,8 @@ from dragoman.v1 import translation_pb2 as pb
 from service.calls.call import Call, Part
 from service.calls.large_call import LargeCall
 from service.calls.leg import Leg
-from service.calls.spread import Spread
 from service.calls.text_worker import SMALL, Result, TextWorker
+from service.calls.texts_by_language import TextsByLanguage
 from service.handlers import validation
 from service.handlers.answer import translated
 from service.handlers.context import CallContext
@@ -24,7 +24,7 @@ from service.handlers.glossaries import Glossaries
 from service.handlers.languages import Detection
 from service.handlers.options import priority_of
 from service.handlers.route import Route, into_pivot
-from service.handlers.spoken import spoken_of
+from service.handlers.source_language import source_language_of
 from service.options import RequestOptions
 from service.registry.catalog import Catalog, ServedModel
 from service.registry.residency import Residency
@@ -174,30 +174,30 @@ class Planner:
         self, request: pb.TranslateTextRequest, context: CallContext, held: ExitStack, *, wants_deltas: bool
     ) -> Plan:
         """Make the plan of a call with languages to detect, with a new route, or with models that are not in memory."""
-        spoken = spoken_of(request, self._gate.catalog())
-        spread = Spread((), {spoken.source: range(len(request.contents))}, {})
-        if spoken.among:
-            self._precheck(request, context, spoken.among, wants_deltas=wants_deltas)
+        source_language = source_language_of(request, self._gate.catalog())
+        by_language = TextsByLanguage((), {source_language.code: range(len(request.contents))}, {})
+        if source_language.among:
+            self._precheck(request, context, source_language.among, wants_deltas=wants_deltas)
             async with self._gate.limited(context):
                 catalog, client = self._gate.catalog(), context.caller.name
-                spread = await self._languages.spread(request, client, catalog, spoken.among)
+                by_language = await self._languages.group(request, client, catalog, source_language.among)
 
         def choose(catalog: Catalog) -> list[Route]:
             settings, glossaries, one_answer = self._settings, self._glossaries, not wants_deltas
             return [
                 validation.translation_route(request, source, catalog, settings, glossaries, one_answer=one_answer)
-                for source in spread.texts
+                for source in by_language.texts
             ]
 
         catalog, routes = await self._in_memory(choose, request.ByteSize(), context, held)
-        if not spoken.among:
+        if not source_language.among:
             self._routes.keep(request, catalog, routes[0])
         legs = [
             leg_over(route, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
             for route in routes
         ]
-        numbers = spread.texts.values() if spoken.among else [None]
-        return Plan(list(map(Part, legs, numbers)), routes, spread.refused, spread.detected)
+        numbers = by_language.texts.values() if source_language.among else [None]
+        return Plan(list(map(Part, legs, numbers)), routes, by_language.refused, by_language.detected)
 
     async def _in_memory(
         self, choose: Callable[[Catalog], list[Route]], size_bytes: int, context: CallContext, held: ExitStack

@@ -27,7 +27,7 @@ from service.settings import Settings
 from service.telemetry.access_log import AccessLog, CallStats
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess
-from service.wire import Metadata, Protocol
+from service.wire import CallProtocol, Metadata
 
 
 class TranslationHandlers:
@@ -77,7 +77,12 @@ class TranslationHandlers:
         await self._languages.load()
 
     def identify(
-        self, method: str, peer: str, metadata: Metadata, protocol: Protocol = Protocol.GRPC, request_id: str = ""
+        self,
+        method: str,
+        peer: str,
+        metadata: Metadata,
+        protocol: CallProtocol = CallProtocol.GRPC,
+        request_id: str = "",
     ) -> Caller:
         """Identify the caller by the headers of the call: once, before any message is read.
 

@@ -11,7 +11,7 @@ from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, ra
 from service.handlers.glossaries import Glossaries
 from service.handlers.options import options_of, sampling_of
 from service.handlers.route import Route
-from service.handlers.spoken import spoken_of
+from service.handlers.source_language import source_language_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.settings import Settings
@@ -214,12 +214,12 @@ def undetected(
     asked: pb.BatchTranslateTextConfig | pb.ScoreTextRequest, catalog: Catalog
 ) -> tuple[str, list[FieldViolation]]:
     """Give the source language of a call in a method without detection; a request for detection is an error."""
-    spoken = spoken_of(asked, catalog)
-    if not spoken.among:
-        return spoken.source, []
-    there_are = f"there are {language.several(spoken.among)}"
+    source_language = source_language_of(asked, catalog)
+    if not source_language.among:
+        return source_language.code, []
+    there_are = f"there are {language.several(source_language.among)}"
     rule = f"must say the language, which is not detected in this method; DetectLanguage does; {there_are}"
-    return spoken.among[0], [FieldViolation("source_language_code", rule)]
+    return source_language.among[0], [FieldViolation("source_language_code", rule)]
 
 
 def _languages(request: _Asked | pb.ScoreTextRequest, source: str, catalog: Catalog) -> Iterator[FieldViolation]:

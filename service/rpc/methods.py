@@ -18,7 +18,7 @@ from service.handlers.context import CallContext, tell_nobody
 from service.handlers.delivery import deliver
 from service.handlers.translation import TranslationHandlers
 from service.rpc.answers import Answers
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 # 8 MiB over a line of 1 Mbit/s. A message that never ends would keep its first part in memory for ever.
 ARRIVAL_TIMEOUT_S: Final = 60.0
@@ -33,7 +33,7 @@ class Methods:
     message, or when a message is slow.
     """
 
-    def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, protocol: Protocol) -> None:
+    def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, protocol: CallProtocol) -> None:
         self._handlers = handlers
         self._max_request_bytes = max_request_bytes
         self._protocol = protocol

@@ -10,7 +10,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.methods import all_methods
 from service.handlers.translation import TranslationHandlers
 from service.rpc.methods import Methods
-from service.wire import SERVICE, Protocol
+from service.wire import SERVICE, CallProtocol
 
 
 class Translation:
@@ -21,7 +21,7 @@ class Translation:
 
     def __init__(self, handlers: TranslationHandlers, max_request_bytes: int) -> None:
         self._handlers = handlers
-        self._methods = Methods(handlers, max_request_bytes, Protocol.GRPC)
+        self._methods = Methods(handlers, max_request_bytes, CallProtocol.GRPC)
 
     def add_to(self, server: Any) -> None:
         """Add the service to a server that has not started."""

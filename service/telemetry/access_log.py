@@ -98,7 +98,7 @@ class CallStats:
     """
 
     method: str
-    protocol: wire.Protocol = wire.Protocol.GRPC
+    protocol: wire.CallProtocol = wire.CallProtocol.GRPC
     request_id: str = field(default_factory=partial(secrets.token_hex, 16))
     caller: str = ""
     model: str = ""

@@ -31,7 +31,7 @@ class Guess(NamedTuple):
     confidence: float
 
 
-class Tongues(NamedTuple):
+class CandidateLanguages(NamedTuple):
     """The languages that are possible for the texts of a request.
 
     Attributes:
@@ -62,7 +62,7 @@ class Detector(Protocol):
     def load(self) -> None:
         """Load the data; does nothing where they have been loaded."""
 
-    def rank(self, text: str, tongues: Tongues, *, html: bool = False) -> list[Guess]:
+    def rank(self, text: str, candidates: CandidateLanguages, *, html: bool = False) -> list[Guess]:
         """Estimate which languages a text may be in.
 
         Args:

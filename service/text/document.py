@@ -281,14 +281,14 @@ class Document:
         """Make the text of a translation, and align it where that is wanted."""
         # Blanks that the model writes at the ends would come in addition to the separators that are kept.
         text, misses = self._tokenizer.decode(target_ids).strip(), tuple[str, ...]()
-        attended = part.source and part.source.attended(self._tokenizer, target_ids, attention)
+        token_attention = part.source and part.source.token_attention(self._tokenizer, target_ids, attention)
         if part.plan is not None:
-            text, misses, rewriting = part.plan.restore(text, attended and attended.alignment().target_of)
-            attended = attended and attended.before(part.plan.reading).after(rewriting)
+            text, misses, rewriting = part.plan.restore(text, token_attention and token_attention.alignment().target_of)
+            token_attention = token_attention and token_attention.before(part.plan.reading).after(rewriting)
         elif part.in_capitals:
-            attended, text = attended and attended.after(in_capitals(text)), text.upper()
+            token_attention, text = token_attention and token_attention.after(in_capitals(text)), text.upper()
         is_aligned = self._wants_alignments or part.tags is not None
-        alignment = attended.alignment() if attended and is_aligned else None
+        alignment = token_attention.alignment() if token_attention and is_aligned else None
         restored = text if part.tags is None else part.tags.restore(text, alignment)
         return _Restored(restored, text, alignment, misses)
 

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from service.segment import Segment
 from service.terms import TermPlan
-from service.text.attended import SegmentText
 from service.text.piece import Tags
+from service.text.token_attention import SegmentText
 
 
 class Part(NamedTuple):

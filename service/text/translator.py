@@ -15,12 +15,12 @@ from service.segment import Segment
 from service.settings import Settings
 from service.terms import MAYBE_UNWRITTEN, TermPlan, TermPlanner, Terms
 from service.text import markup, segmentation
-from service.text.attended import SegmentText
 from service.text.capitals import in_small_letters
 from service.text.document import Document
 from service.text.part import Part
 from service.text.piece import Piece, Tags
 from service.text.text_quality import Estimator, TextQuality, without
+from service.text.token_attention import SegmentText
 
 OnProgress = Callable[[Segment], None]
 

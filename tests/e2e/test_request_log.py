@@ -11,13 +11,13 @@ from dragoman import Client
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
-from service.wire import Protocol
+from service.wire import CallProtocol
 
 PATIENCE_S = 120.0
 SECRET = "Geheimnis"
 CLOSED_SETS = {
     "method": {method.name for method in pb.DESCRIPTOR.services_by_name["Translation"].methods},
-    "protocol": {protocol.value for protocol in Protocol},
+    "protocol": {protocol.value for protocol in CallProtocol},
     "code": {code.name for code in grpc.StatusCode},
     "model": {"en-de"},
     "precision": {"int8"},

@@ -12,7 +12,7 @@ from dragoman.v1 import translation_pb2 as pb
 from plugins.terms.glossaries import Glossaries
 from service.decode import FinishReason
 from service.handlers import validation
-from service.handlers.spoken import spoken_of
+from service.handlers.source_language import spoken_of
 from service.options import RequestOptions, XmlTags
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.detection.detector import LanguageDetector
-from service.text.detection import COMMON, LOOKED_AT, Guess, Tongues, agree, most_frequent
+from service.text.detection import COMMON, LOOKED_AT, CandidateLanguages, Guess, agree, most_frequent
 
 SENTENCES = {
     "en": "The train leaves the station at eight o'clock.",
@@ -18,7 +18,7 @@ SENTENCES = {
     "ja": "電車は八時に駅を出ます。",
     "ar": "يغادر القطار المحطة في الساعة الثامنة.",
 }
-TONGUES = Tongues(("en",), COMMON)
+TONGUES = CandidateLanguages(("en",), COMMON)
 
 
 @pytest.fixture(scope="module")
@@ -47,19 +47,19 @@ def test_a_sentence_is_in_its_language_and_confidences_are_probabilities(detecto
 def test_what_says_nothing_has_no_language(detector, text: str) -> None:
     assert detector.rank(text, TONGUES, html="<" in text) == []
     # A language that the classifier has twice, in two scripts, is no exception.
-    assert detector.rank(text, Tongues(("sr",), ("en",)), html="<" in text) == []
+    assert detector.rank(text, CandidateLanguages(("sr",), ("en",)), html="<" in text) == []
 
 
 def test_languages_are_called_as_they_are_served(detector) -> None:
-    tongues = Tongues(("zh-Hans", "en-GB", "en"), ("nb", "xx"))
-    ranking = detector.rank("我们明天去北京。", tongues)
+    candidates = CandidateLanguages(("zh-Hans", "en-GB", "en"), ("nb", "xx"))
+    ranking = detector.rank("我们明天去北京。", candidates)
     assert ranking[0].language == "zh-Hans"
     assert {guess.language for guess in ranking} == {"zh-Hans", "en", "nb"}  # the most general of English
-    assert detector.rank("Toget går klokken åtte.", tongues)[0].language == "nb"
+    assert detector.rank("Toget går klokken åtte.", candidates)[0].language == "nb"
 
 
 def test_an_expected_language_is_taken_where_little_is_known(detector) -> None:
-    [of_english, of_spanish] = (detector.rank("Login", Tongues((code,), COMMON))[0] for code in ("en", "es"))
+    [of_english, of_spanish] = (detector.rank("Login", CandidateLanguages((code,), COMMON))[0] for code in ("en", "es"))
     assert (of_english.language, of_spanish.language) == ("en", "es")
     assert detector.rank(SENTENCES["fr"], TONGUES)[0].language == "fr"
 
@@ -94,18 +94,21 @@ def test_threads_share_it_from_the_first_moment_on() -> None:
 
     def ranked(language: str) -> list[list[Guess]]:
         together.wait()
-        return [detector.rank(SENTENCES[language], Tongues((code,), COMMON)) for code in SENTENCES] * 10
+        return [detector.rank(SENTENCES[language], CandidateLanguages((code,), COMMON)) for code in SENTENCES] * 10
 
     languages = ["en", "de", "fr", "ru"]
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(ranked, languages))
     for language, rankings in zip(languages, found, strict=True):
-        assert rankings == [detector.rank(SENTENCES[language], Tongues((code,), COMMON)) for code in SENTENCES] * 10
+        assert (
+            rankings
+            == [detector.rank(SENTENCES[language], CandidateLanguages((code,), COMMON)) for code in SENTENCES] * 10
+        )
 
 
 def test_a_short_text_follows_the_others_and_a_long_one_does_not(detector) -> None:
     contents = [SENTENCES["de"], "Chat", "42", SENTENCES["fr"], SENTENCES["de"]]
-    rankings = [detector.rank(text, Tongues(("de", "fr"), COMMON)) for text in contents]
+    rankings = [detector.rank(text, CandidateLanguages(("de", "fr"), COMMON)) for text in contents]
     found = agree(rankings, list(map(len, contents)))
     assert [guess and guess.language for guess in found] == ["de", "de", None, "fr", "de"]
     assert found[1] is not None

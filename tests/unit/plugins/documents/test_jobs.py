@@ -25,7 +25,7 @@ from plugins.documents.jobs import DocumentJob, DocumentJobs
 from plugins.documents.process import DocumentProcess
 from service.handlers.context import CallContext
 from service.security.access import Caller
-from service.wire import Protocol
+from service.wire import CallProtocol
 from tests.unit.dragoman.documents import made
 from tests.unit.plugins.http.keyed import KEY, keyed
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, until
@@ -39,7 +39,7 @@ def asked(content: bytes = b"tom\n", name: str = "a.txt") -> AskedDocument:
 
 
 def context(client: str = "alice", timeout_s: float = 100.0) -> CallContext:
-    return CallContext(Caller(client), time.monotonic() + timeout_s, protocol=Protocol.DEEPL)
+    return CallContext(Caller(client), time.monotonic() + timeout_s, protocol=CallProtocol.DEEPL)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ async def test_texts_go_through_one_call(jobs: DocumentJobs, played: PlayedEngin
     assert [(record.method, record.texts, record.caller) for record in played.records] == [
         ("BatchTranslateText", 1, "alice")
     ]
-    assert await jobs.find(Protocol.DEEPL, job.id) is job
+    assert await jobs.find(CallProtocol.DEEPL, job.id) is job
 
 
 async def test_each_client_has_half_of_the_places(jobs: DocumentJobs, played: PlayedEngine) -> None:
@@ -81,10 +81,10 @@ async def test_the_oldest_that_nobody_fetched_makes_room(jobs: DocumentJobs, pla
     await finish(played, first)
     second = await jobs.begin(asked(), context())
     await finish(played, second)
-    assert await jobs.find(Protocol.DEEPL, first.id) is first
+    assert await jobs.find(CallProtocol.DEEPL, first.id) is first
     third = await jobs.begin(asked(), context())
-    assert await jobs.find(Protocol.DEEPL, first.id) is None
-    assert await jobs.find(Protocol.DEEPL, second.id) is second
+    assert await jobs.find(CallProtocol.DEEPL, first.id) is None
+    assert await jobs.find(CallProtocol.DEEPL, second.id) is second
     with pytest.raises(ConcurrencyLimitedError, match="documents of one client may take 8 bytes together"):
         await jobs.begin(asked(b"12345"), context())
     await jobs.forget(third)
@@ -99,7 +99,7 @@ async def test_an_upload_that_is_refused_costs_no_document(jobs: DocumentJobs, p
     played.gate.close()
     with pytest.raises(DrainingError):
         await jobs.begin(asked(b"tom tom\n"), context())
-    assert await jobs.find(Protocol.DEEPL, first.id) is first
+    assert await jobs.find(CallProtocol.DEEPL, first.id) is first
 
 
 async def test_a_document_that_failed_takes_no_room(jobs: DocumentJobs, played, monkeypatch) -> None:
@@ -108,7 +108,7 @@ async def test_a_document_that_failed_takes_no_room(jobs: DocumentJobs, played, 
     with pytest.raises(InvalidRequestError):
         await failed.task
     await finish(played, await jobs.begin(asked(b"tom tom\n"), context()))
-    assert await jobs.find(Protocol.DEEPL, failed.id) is failed
+    assert await jobs.find(CallProtocol.DEEPL, failed.id) is failed
 
 
 async def test_documents_of_a_client_make_room_where_those_of_all_take_too_much(jobs, played, monkeypatch) -> None:
@@ -121,7 +121,7 @@ async def test_documents_of_a_client_make_room_where_those_of_all_take_too_much(
     with pytest.raises(QueueFullError, match="documents may take 16 bytes together"):
         await jobs.begin(asked(), context("dave"))
     await finish(played, await jobs.begin(asked(), context("alice")))
-    found = {client for client, job in kept.items() if await jobs.find(Protocol.DEEPL, job.id)}
+    found = {client for client, job in kept.items() if await jobs.find(CallProtocol.DEEPL, job.id)}
     assert found == {"bob", "carol"}
 
 
@@ -130,7 +130,7 @@ async def test_what_nobody_fetches_is_forgotten(jobs: DocumentJobs, played, monk
     job = await jobs.begin(asked(), context())
     await finish(played, job)
     async with asyncio.timeout(PATIENCE_S):
-        while await jobs.find(Protocol.DEEPL, job.id):
+        while await jobs.find(CallProtocol.DEEPL, job.id):
             await asyncio.sleep(0.01)
 
 
@@ -170,7 +170,7 @@ async def test_a_call_is_let_in_before_its_document_is_read(played: PlayedEngine
     handlers = keyed(played, requests_per_s=0.01, burst=1)
     jobs = DocumentJobs(Documents(handlers, played.gate, played.metrics, 1024), handlers)
     caller = handlers.identify("BatchTranslateText", "ipv4:192.0.2.7:1", [("x-api-key", KEY)])
-    slow = CallContext(caller, time.monotonic() + 100, protocol=Protocol.DEEPL)
+    slow = CallContext(caller, time.monotonic() + 100, protocol=CallProtocol.DEEPL)
     first = await jobs.begin(asked(), slow)
     with pytest.raises(RateLimitedError):
         await jobs.begin(asked(b"\xff"), slow)
@@ -222,21 +222,21 @@ def two(played: PlayedEngine, tmp_path: Path) -> tuple[DocumentJobs, DocumentJob
 async def test_servers_that_share_a_folder_answer_for_each_other(two, played: PlayedEngine) -> None:
     mine, yours = two
     job = await mine.begin(asked(), context())
-    found = await yours.find(Protocol.DEEPL, job.id)
+    found = await yours.find(CallProtocol.DEEPL, job.id)
     assert (found.client, found.key, found.file_name, found.task.done()) == ("alice", job.key, "a.txt", False)
-    assert await yours.find(Protocol.LIBRETRANSLATE, job.id) is None
+    assert await yours.find(CallProtocol.LIBRETRANSLATE, job.id) is None
     await finish(played, job)
     for server in two:
-        assert (await server.find(Protocol.DEEPL, job.id)).task.result() == b"tom\n"
+        assert (await server.find(CallProtocol.DEEPL, job.id)).task.result() == b"tom\n"
     await yours.forget(found)
     for server in two:
-        assert await server.find(Protocol.DEEPL, job.id) is None
+        assert await server.find(CallProtocol.DEEPL, job.id) is None
 
 
 async def test_a_shared_document_that_failed_says_why(two) -> None:
     job = await two[0].begin(asked(b"\xff"), context())
     await asyncio.wait([job.task])
-    found = await two[1].find(Protocol.DEEPL, job.id)
+    found = await two[1].find(CallProtocol.DEEPL, job.id)
     with pytest.raises(InvalidRequestError, match="file: is not UTF-8"):
         found.task.result()
 
@@ -249,7 +249,7 @@ async def test_what_another_server_gave_out_takes_no_room(two, played: PlayedEng
     await finish(played, second)
     await two[1].forget(second)
     third = await two[0].begin(asked(), context())
-    assert (await two[0].find(Protocol.DEEPL, first.id)).task.result() == b"tom\n"
+    assert (await two[0].find(CallProtocol.DEEPL, first.id)).task.result() == b"tom\n"
     await two[0].forget(third)
 
 
@@ -271,7 +271,7 @@ async def test_a_folder_that_takes_no_file_fails_the_document(two, monkeypatch) 
     with pytest.raises(InternalError):
         await job.task
     with pytest.raises(InternalError):
-        (await two[0].find(Protocol.DEEPL, job.id)).task.result()
+        (await two[0].find(CallProtocol.DEEPL, job.id)).task.result()
 
 
 @pytest.mark.parametrize(("method", "records"), [("sweep", ["INTERNAL"]), ("announce", ["CANCELLED"])])
@@ -287,7 +287,7 @@ async def test_a_folder_that_fails_begins_no_document(two, played, monkeypatch, 
 async def test_a_folder_that_fails_gives_no_document(two, monkeypatch) -> None:
     fail(monkeypatch, "read")
     with pytest.raises(InternalError):
-        await two[0].find(Protocol.DEEPL, "ab" * 24)
+        await two[0].find(CallProtocol.DEEPL, "ab" * 24)
 
 
 async def test_what_a_folder_cannot_forget_stays_until_it_is_swept(two, monkeypatch) -> None:
@@ -295,7 +295,7 @@ async def test_what_a_folder_cannot_forget_stays_until_it_is_swept(two, monkeypa
     await job.task
     fail(monkeypatch, "remove")
     await two[0].forget(job)
-    assert await two[0].find(Protocol.DEEPL, job.id)
+    assert await two[0].find(CallProtocol.DEEPL, job.id)
 
 
 async def test_a_folder_that_fails_once_is_told_of_the_document_again(two, monkeypatch) -> None:
@@ -312,7 +312,7 @@ async def test_a_folder_that_cannot_be_swept_is_logged(two, monkeypatch, capsys)
     called = fail(monkeypatch, "sweep")
     await job.task
     await until(lambda: bool(called))
-    assert await two[1].find(Protocol.DEEPL, job.id)
+    assert await two[1].find(CallProtocol.DEEPL, job.id)
     assert "unexpected error" in capsys.readouterr().out
 
 

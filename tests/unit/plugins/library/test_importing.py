@@ -11,8 +11,8 @@ from filelock import FileLock
 from dragoman.errors import DataError
 from plugins.library.names import Name
 from plugins.library.store import Store
+from service.model_locations import bring, find
 from service.settings import Settings
-from service.shelf import bring, find
 from tests import web
 from tests.server_process import BUNDLE, REPOSITORY
 from tests.shelved import shelve
@@ -44,8 +44,8 @@ def firefox(pair: str) -> Name:
 def test_what_lies_in_the_cache_folder_is_served_without_a_network(root: Path) -> None:
     entry = shelve(root, OPUS)
     os.utime(entry.folder / "used", (0, 0))
-    shelf = bring(Settings(models=f"{OPUS},{BUNDLE}"))
-    assert (list(shelf.folders), shelf.pivot) == ([entry.bundle, BUNDLE], "")
+    locations = bring(Settings(models=f"{OPUS},{BUNDLE}"))
+    assert (list(locations.folders), locations.pivot) == ([entry.bundle, BUNDLE], "")
     assert entry.last_used > "2020"
 
 
@@ -56,8 +56,8 @@ def test_nothing_is_imported_where_it_is_only_looked_up(root: Path) -> None:
 
 def test_two_models_stand_for_one_that_there_is_not(root: Path) -> None:
     entries = [shelve(root, firefox("de-en")), shelve(root, firefox("en-fr"))]
-    shelf = bring(Settings(models="firefox:de-fr"))
-    assert (list(shelf.folders), shelf.pivot) == ([entry.bundle for entry in entries], "en")
+    locations = bring(Settings(models="firefox:de-fr"))
+    assert (list(locations.folders), locations.pivot) == ([entry.bundle for entry in entries], "en")
     own = shelve(root, firefox("de-fr"))
     assert bring(Settings(models="firefox:de-fr")) == ([own.bundle], "", False)
 
@@ -65,9 +65,9 @@ def test_two_models_stand_for_one_that_there_is_not(root: Path) -> None:
 def test_several_names_give_each_model_once(root: Path) -> None:
     there, back = shelve(root, firefox("en-de")), shelve(root, firefox("de-en"))
     shelve(root, firefox("en-fr"))
-    shelf = bring(Settings(models=("firefox:en-de", "de-en", "de-fr", "en-de")))
-    assert [folder.parts[-3] for folder in shelf.folders] == ["en-de", "de-en", "en-fr"]
-    assert list(shelf.folders)[:2] == [there.bundle, back.bundle]
+    locations = bring(Settings(models=("firefox:en-de", "de-en", "de-fr", "en-de")))
+    assert [folder.parts[-3] for folder in locations.folders] == ["en-de", "de-en", "en-fr"]
+    assert list(locations.folders)[:2] == [there.bundle, back.bundle]
 
 
 def test_a_model_that_cannot_be_imported(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +104,9 @@ def test_the_folder_of_a_model_has_another_name_once_a_file_of_it_is_written(roo
 
 
 def test_a_second_process_waits_for_the_first_and_takes_what_that_has_made(root: Path) -> None:
-    program = "from service.shelf import bring; from service.settings import load; print(*bring(load()).folders)"
+    program = (
+        "from service.model_locations import bring; from service.settings import load; print(*bring(load()).folders)"
+    )
     with FileLock(Store(root).lock_file(OPUS)):
         second = subprocess.Popen(
             [sys.executable, "-c", program],
@@ -123,7 +125,7 @@ def test_a_second_process_waits_for_the_first_and_takes_what_that_has_made(root:
 
 def test_a_process_that_is_told_to_end_ends_its_import_and_leaves_nothing(root: Path, server: Web) -> None:
     server.silent = True
-    program = "from service.shelf import bring; from service.settings import load; bring(load())"
+    program = "from service.model_locations import bring; from service.settings import load; bring(load())"
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         env={**os.environ, "DRAGOMAN_MODELS": str(OPUS), "HF_ENDPOINT": server.address},
@@ -148,10 +150,10 @@ def test_all_of_firefox_once_its_list_was_read(root: Path, server: Web, monkeypa
     shelve(root, firefox("en-fr"))  # which the list has not
     settings = Settings(models="firefox:all", firefox_models=url)
     assert find(settings).folders == []
-    shelf = bring(settings)
-    assert shelf == ([entry.bundle for entry in entries], "en", True)
+    locations = bring(settings)
+    assert locations == ([entry.bundle for entry in entries], "en", True)
     server.requests.clear()
-    assert bring(settings) == find(settings) == shelf
+    assert bring(settings) == find(settings) == locations
     assert server.requests == []
 
 

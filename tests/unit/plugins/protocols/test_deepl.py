@@ -10,7 +10,7 @@ from plugins.http.calls import Calls
 from plugins.http.forwarded import TrustedProxies
 from plugins.protocols.deepl import DeepL
 from plugins.protocols.parameter_calls import ParameterCalls
-from service.wire import Protocol
+from service.wire import CallProtocol
 from tests.unit.plugins.http.asgi import call
 from tests.unit.service.played_engine import PlayedEngine
 
@@ -18,7 +18,9 @@ ASKED = {"text": ["tom"], "source_lang": "EN", "target_lang": "DE"}
 
 
 def app_of(played: PlayedEngine, max_request_bytes: int = 1_000_000) -> ASGIApp:
-    calls = ParameterCalls(Calls(played.handlers, max_request_bytes, TrustedProxies([])), Protocol.DEEPL, "auth_key")
+    calls = ParameterCalls(
+        Calls(played.handlers, max_request_bytes, TrustedProxies([])), CallProtocol.DEEPL, "auth_key"
+    )
     return application.make(DeepL(played.handlers, calls, played.gate.catalog).routes(), [])
 
 

@@ -17,7 +17,7 @@ from plugins.protocols.libretranslate_files import LibreTranslateFiles
 from plugins.protocols.parameter_calls import ParameterCalls
 from service.handlers.context import CallContext
 from service.security.access import Caller
-from service.wire import Protocol
+from service.wire import CallProtocol
 from tests.unit.plugins.http.asgi import call
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine
 
@@ -30,8 +30,8 @@ def jobs(played: PlayedEngine) -> DocumentJobs:
 @pytest.fixture
 def app(played: PlayedEngine, jobs: DocumentJobs) -> ASGIApp:
     calls = Calls(played.handlers, 1_000_000, TrustedProxies([]))
-    of_deepl = ParameterCalls(calls, Protocol.DEEPL, "auth_key")
-    of_libretranslate = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")
+    of_deepl = ParameterCalls(calls, CallProtocol.DEEPL, "auth_key")
+    of_libretranslate = ParameterCalls(calls, CallProtocol.LIBRETRANSLATE, "api_key")
     routes = [
         *DeepLDocuments(played.handlers, jobs, of_deepl).routes(),
         *LibreTranslateFiles(jobs, of_libretranslate).routes(),
@@ -41,7 +41,7 @@ def app(played: PlayedEngine, jobs: DocumentJobs) -> ASGIApp:
 
 @pytest.mark.parametrize(("client", "status"), [("ipv4:127.0.0.1", 200), ("ipv4:192.0.2.1", 404)])
 async def test_a_document_is_shown_to_the_client_that_sent_it(app, jobs, client: str, status: int) -> None:
-    context = CallContext(Caller(client), time.monotonic() + 100, protocol=Protocol.DEEPL)
+    context = CallContext(Caller(client), time.monotonic() + 100, protocol=CallProtocol.DEEPL)
     job = await jobs.begin(AskedDocument("a.txt", b"tom", "en", "de"), context)
     answer = await call(app, "POST", f"/v2/document/{job.id}", {"document_key": job.key})
     assert answer.status == status
@@ -54,7 +54,7 @@ async def test_a_document_is_shown_to_the_client_that_sent_it(app, jobs, client:
 
 
 async def test_a_document_is_not_given_out_by_the_address_of_another_protocol(app, jobs, played) -> None:
-    context = CallContext(Caller("ipv4:127.0.0.1"), time.monotonic() + 100, protocol=Protocol.DEEPL)
+    context = CallContext(Caller("ipv4:127.0.0.1"), time.monotonic() + 100, protocol=CallProtocol.DEEPL)
     job = await jobs.begin(AskedDocument("a.txt", b"12", "en", "de"), context)
     await job.task
     assert (await call(app, "GET", f"/download_file/{job.id}.a.txt")).status == 404
@@ -75,7 +75,7 @@ async def test_a_folder_that_fails_is_an_error_of_the_protocol(app, monkeypatch,
 
 async def test_the_first_question_waits_for_a_small_document(app, jobs, monkeypatch) -> None:
     monkeypatch.setattr(deepl_documents, "HELD_S", PATIENCE_S)
-    context = CallContext(Caller("ipv4:127.0.0.1"), time.monotonic() + 100, protocol=Protocol.DEEPL)
+    context = CallContext(Caller("ipv4:127.0.0.1"), time.monotonic() + 100, protocol=CallProtocol.DEEPL)
     job = await jobs.begin(AskedDocument("a.txt", b"12", "en", "de"), context)
     assert not job.task.done()
     answer = await call(app, "POST", f"/v2/document/{job.id}", {"document_key": job.key})

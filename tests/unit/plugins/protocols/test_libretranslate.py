@@ -13,7 +13,7 @@ from plugins.http.forwarded import TrustedProxies
 from plugins.protocols.libretranslate import LibreTranslate
 from plugins.protocols.parameter_calls import ParameterCalls
 from service.handlers.translation import TranslationHandlers
-from service.wire import Protocol
+from service.wire import CallProtocol
 from tests.unit.plugins.http.asgi import call
 from tests.unit.plugins.http.keyed import KEY, keyed
 from tests.unit.service.played_engine import PlayedEngine
@@ -23,7 +23,7 @@ ASKED = {"q": "tom", "source": "en", "target": "de"}
 
 def app_of(played: PlayedEngine, handlers: TranslationHandlers | None = None) -> ASGIApp:
     handlers = handlers or played.handlers
-    calls = ParameterCalls(Calls(handlers, 9_000_000, TrustedProxies([])), Protocol.LIBRETRANSLATE, "api_key")
+    calls = ParameterCalls(Calls(handlers, 9_000_000, TrustedProxies([])), CallProtocol.LIBRETRANSLATE, "api_key")
     api = LibreTranslate(handlers, calls, played.gate.catalog, asks_for_keys=False)
     return application.make(api.routes(), [])
 

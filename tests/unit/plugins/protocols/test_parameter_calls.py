@@ -14,7 +14,7 @@ from plugins.http.calls import Calls
 from plugins.http.forwarded import TrustedProxies
 from plugins.protocols import form, urlencoded
 from plugins.protocols.parameter_calls import KEY_BYTES, ParameterCalls, in_own_names
-from service.wire import Protocol
+from service.wire import CallProtocol
 from tests.unit.plugins.http.keyed import KEY, NAME, keyed
 from tests.unit.service.played_engine import PlayedEngine
 
@@ -68,7 +68,7 @@ class Sent:
 @pytest.fixture
 def calls(played: PlayedEngine) -> ParameterCalls:
     """Calls of which each needs the key."""
-    return ParameterCalls(Calls(keyed(played), 1_000_000, TrustedProxies([])), Protocol.LIBRETRANSLATE, "api_key")
+    return ParameterCalls(Calls(keyed(played), 1_000_000, TrustedProxies([])), CallProtocol.LIBRETRANSLATE, "api_key")
 
 
 async def asked(calls: ParameterCalls, sent: Sent) -> tuple[str, str]:

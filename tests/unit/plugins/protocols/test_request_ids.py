@@ -21,7 +21,7 @@ from plugins.protocols.libretranslate import LibreTranslate
 from plugins.protocols.libretranslate_files import LibreTranslateFiles
 from plugins.protocols.parameter_calls import ParameterCalls
 from service.handlers.translation import TranslationHandlers
-from service.wire import SERVICE, Protocol
+from service.wire import SERVICE, CallProtocol
 from tests.unit.plugins.http.asgi import call
 from tests.unit.plugins.http.keyed import KEY, keyed
 from tests.unit.service.played_engine import PlayedEngine
@@ -38,7 +38,8 @@ def app_of(played: PlayedEngine, handlers: TranslationHandlers) -> ASGIApp:
     calls = Calls(handlers, 1_000_000, TrustedProxies([]))
     methods = Methods(handlers, calls)
     of_deepl, of_libretranslate = (
-        ParameterCalls(calls, *each) for each in ((Protocol.DEEPL, "auth_key"), (Protocol.LIBRETRANSLATE, "api_key"))
+        ParameterCalls(calls, *each)
+        for each in ((CallProtocol.DEEPL, "auth_key"), (CallProtocol.LIBRETRANSLATE, "api_key"))
     )
     jobs = DocumentJobs(Documents(handlers, played.gate, played.metrics, 1024), handlers)
     routes = [

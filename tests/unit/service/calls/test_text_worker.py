@@ -13,7 +13,7 @@ from plugins.detection.detector import LanguageDetector
 from service.calls.text_worker import TextWorker
 from service.options import RequestOptions
 from service.settings import Settings
-from service.text.detection import Tongues
+from service.text.detection import CandidateLanguages
 from service.text.document import Document
 from tests.unit.service.calls.played_texts import CharacterTranslator
 from tests.unit.service.played_engine import until
@@ -148,7 +148,7 @@ async def test_a_text_that_takes_long_to_put_together_leaves_the_event_loop_alon
 
 
 async def test_languages_of_long_texts_are_detected_on_a_thread_and_so_is_the_model_read(monkeypatch) -> None:
-    tongues, threads = Tongues(("de", "en"), ()), []
+    candidates, threads = CandidateLanguages(("de", "en"), ()), []
     rank, load = LanguageDetector.rank, LanguageDetector.load
 
     def ranked(self: LanguageDetector, *arguments: Any, **options: Any) -> Any:
@@ -164,16 +164,16 @@ async def test_languages_of_long_texts_are_detected_on_a_thread_and_so_is_the_mo
     monkeypatch.setattr(LanguageDetector, "load", loaded)
     work = TextWorker(Settings())
     texts = ["Wo ist der Bahnhof?", "Where is the station?"]
-    small = await work.languages("x", texts, tongues, html=False)
+    small = await work.languages("x", texts, candidates, html=False)
     assert [ranking[0].language for ranking in small] == ["de", "en"]
     assert threads == [("load", False), ("rank", True), ("rank", True)]
-    assert await work.languages("x", texts * 1_000, tongues, html=False) == small * 1_000
+    assert await work.languages("x", texts * 1_000, candidates, html=False) == small * 1_000
     assert threads[3:] == [("rank", False)] * 2_000
-    agreed = await work.agreed_languages("x", texts, tongues, html=False)
+    agreed = await work.agreed_languages("x", texts, candidates, html=False)
     assert agreed == [ranking[0] for ranking in small]
-    assert await work.agreed_languages("x", texts * 1_000, tongues, html=False) == agreed * 1_000
+    assert await work.agreed_languages("x", texts * 1_000, candidates, html=False) == agreed * 1_000
     del threads[2_003:]
-    await work.languages("x", ["a"] * 10, tongues, html=False)  # each takes its time, however short
+    await work.languages("x", ["a"] * 10, candidates, html=False)  # each takes its time, however short
     assert threads[2_003:] == [("rank", False)] * 10
 
 

@@ -17,7 +17,7 @@ from plugins.batch.method import batch_route
 from plugins.terms.glossaries import StoredGlossaries
 from service.handlers import validation
 from service.handlers.route import Route
-from service.handlers.spoken import spoken_of
+from service.handlers.source_language import source_language_of
 from service.handlers.validation import check_page, check_texts, is_request_id
 from service.options import Sampling
 from service.queue.mailbox import Mailbox
@@ -72,7 +72,7 @@ def check(
     **options: bool,
 ) -> Route:
     """Checks a request that says its language, or need not."""
-    source = spoken_of(asked, catalog).source
+    source = source_language_of(asked, catalog).source
     return validation.translation_route(asked, source, catalog, settings, glossaries, **options)
 
 

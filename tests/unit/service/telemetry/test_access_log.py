@@ -8,7 +8,7 @@ from dragoman.errors import QueueFullError
 from service.telemetry.access_log import AccessLog, CallStats, LogRequests
 from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
-from service.wire import Metadata, Protocol
+from service.wire import CallProtocol, Metadata
 
 FINE, BAD = CallStats("ListModels"), CallStats("TranslateText", code=grpc.StatusCode.INTERNAL, reason="INTERNAL")
 
@@ -70,7 +70,7 @@ def test_a_refusal_is_counted_by_its_reason() -> None:
 
 def test_a_call_that_ends_at_its_headers_has_a_line_but_no_duration() -> None:
     metrics, lines = Metrics(), list[str]()
-    record = CallStats("ListModels", Protocol.HTTP, code=grpc.StatusCode.UNAUTHENTICATED)
+    record = CallStats("ListModels", CallProtocol.HTTP, code=grpc.StatusCode.UNAUTHENTICATED)
     AccessLog(metrics, Log(lines.append, as_json=True), "all").ended(record, at_headers=True)
     assert metrics.total("requests_total", method="ListModels", code="UNAUTHENTICATED", protocol="http") == 1
     assert metrics.total("request_duration_seconds_count") == 0

@@ -11,9 +11,9 @@ from dragoman.errors import InternalError
 from plugins.alignment.alignment import Alignment
 from service.decode import Decode, FinishReason, Hypothesis
 from service.segment import Segment
-from service.text.attended import SegmentText
 from service.text.document import Document
 from service.text.part import Part
+from service.text.token_attention import SegmentText
 from tests.unit.service.played_segments import end, fail
 
 EOS = 2

@@ -10,19 +10,19 @@ from service.registry.catalog import Catalog
 _Asked = pb.TranslateTextRequest | pb.BatchTranslateTextConfig | pb.ScoreTextRequest
 
 
-class Spoken(NamedTuple):
+class SourceLanguage(NamedTuple):
     """The language of texts, or the languages among which it is to be detected.
 
     Attributes:
-        source: code of the language; "" where the model needs no language, or where it is to be detected.
+        code: code of the language; "" where the model needs no language, or where it is to be detected.
         among: the languages from which the request can be translated; empty where nothing is to be detected.
     """
 
-    source: str
+    code: str
     among: tuple[str, ...] = ()
 
 
-def spoken_of(asked: _Asked, catalog: Catalog) -> Spoken:
+def source_language_of(asked: _Asked, catalog: Catalog) -> SourceLanguage:
     """Find the source language of a request, or the languages to detect.
 
     Args:
@@ -31,13 +31,13 @@ def spoken_of(asked: _Asked, catalog: Catalog) -> Spoken:
     source = asked.source_language_code
     detects = source.lower() == AUTO
     if source and not detects:
-        return Spoken(source)
+        return SourceLanguage(source)
     try:
         if asked.model and not detects and not catalog.named(asked.model).manifest.languages.needs_source:
-            return Spoken("")
+            return SourceLanguage("")
         sources = catalog.sources(asked.model, asked.target_language_code)
     except UnknownModelError:
-        return Spoken("")
+        return SourceLanguage("")
     if detects or len(sources) > 1:
-        return Spoken("", sources)
-    return Spoken("".join(sources))
+        return SourceLanguage("", sources)
+    return SourceLanguage("".join(sources))

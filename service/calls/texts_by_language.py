@@ -8,7 +8,7 @@ from dragoman.language import several
 from service.text.detection import Guess, most_frequent
 
 
-class Spread(NamedTuple):
+class TextsByLanguage(NamedTuple):
     """The texts of a call by their languages.
 
     Attributes:
@@ -22,7 +22,7 @@ class Spread(NamedTuple):
     refused: Mapping[int, DragomanError]
 
 
-def spread(
+def group_by_language(
     detected: Sequence[Guess | None],
     sources: Sequence[str],
     target: str,
@@ -30,7 +30,7 @@ def spread(
     bad: Mapping[int, DragomanError],
     *,
     all_or_nothing: bool = False,
-) -> Spread:
+) -> TextsByLanguage:
     """Choose the source language of each text: a text without a detected language gets that of most others.
 
     Args:
@@ -56,7 +56,7 @@ def spread(
             texts.setdefault(guess.language if guess else default, []).append(number)
     if unserved and all_or_nothing:
         raise _all(list(unserved.values()))
-    return Spread(detected, texts, {**bad, **unserved})
+    return TextsByLanguage(detected, texts, {**bad, **unserved})
 
 
 def _unserved(number: int, guess: Guess, sources: Sequence[str], target: str, model: str) -> UnknownLanguagePairError:

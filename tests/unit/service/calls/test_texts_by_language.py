@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import InternalError, UnknownLanguagePairError
-from service.calls.spread import spread
+from service.calls.texts_by_language import group_by_language
 from service.text.detection import Guess
 
 guesses = st.lists(st.none() | st.sampled_from([Guess(code, 0.9) for code in ("de", "fr", "en", "ru")]), max_size=12)
@@ -14,7 +14,7 @@ guesses = st.lists(st.none() | st.sampled_from([Guess(code, 0.9) for code in ("d
 @given(guesses, st.sets(st.integers(0, 11)))
 def test_each_text_is_in_one_place(detected: list[Guess | None], bad_numbers: set[int]) -> None:
     bad = {number: InternalError("bad") for number in bad_numbers if number < len(detected)}
-    found = spread(detected, ["de", "fr"], "en", "", bad)
+    found = group_by_language(detected, ["de", "fr"], "en", "", bad)
     placed = [number for numbers in found.texts.values() for number in numbers]
     assert sorted([*placed, *found.refused]) == list(range(len(detected)))
     assert found.texts.keys() <= {"de", "fr"}
@@ -27,18 +27,18 @@ def test_each_text_is_in_one_place(detected: list[Guess | None], bad_numbers: se
 
 def test_a_text_that_says_nothing_goes_with_most_that_are_served() -> None:
     russian, german, french = (Guess(code, 0.9) for code in ("ru", "de", "fr"))
-    found = spread([russian, russian, french, french, german, None], ["de", "fr"], "en", "", {})
+    found = group_by_language([russian, russian, french, french, german, None], ["de", "fr"], "en", "", {})
     assert found.texts == {"fr": [2, 3, 5], "de": [4]}
-    assert spread([russian, None], ["de", "fr"], "en", "", {}).texts == {"de": [1]}
+    assert group_by_language([russian, None], ["de", "fr"], "en", "", {}).texts == {"de": [1]}
 
 
 def test_an_error_names_the_language_the_text_and_what_is_served() -> None:
     served = [f"l{place}" for place in range(9)]
-    found = spread([Guess(served[0], 0.9), Guess("ru", 0.876)], served, "", "many", {})
+    found = group_by_language([Guess(served[0], 0.9), Guess("ru", 0.876)], served, "", "many", {})
     error = found.refused[1]
     assert error.message == (
         "contents[1]: is in 'ru', as detected (confidence 0.88); there is translation by model many from "
         "l0, l1, l2, l3, l4, l5, l6, l7, ..."
     )
     with pytest.raises(UnknownLanguagePairError, match=r"^contents\[0\]: is in 'ru'.*from de \(and 1 more\)$"):
-        spread([Guess("ru", 1.0)] * 2, ["de"], "en", "", {}, all_or_nothing=True)
+        group_by_language([Guess("ru", 1.0)] * 2, ["de"], "en", "", {}, all_or_nothing=True)

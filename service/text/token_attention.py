@@ -13,7 +13,7 @@ from service.rewriting import Rewriting
 from service.text.alignment import Alignment, Side
 
 
-class Attended(NamedTuple):
+class TokenAttention(NamedTuple):
     """A segment and its translation, token by token.
 
     Attributes:
@@ -24,12 +24,12 @@ class Attended(NamedTuple):
     source: Side
     target: Side
 
-    def before(self, reading: Rewriting) -> "Attended":
+    def before(self, reading: Rewriting) -> "TokenAttention":
         """Replace the source by the text before a rewriting that made the source."""
         spans = [reading.before(span) for span in self.source.spans]
         return self._replace(source=Side(reading.original, spans))
 
-    def after(self, rewriting: Rewriting) -> "Attended":
+    def after(self, rewriting: Rewriting) -> "TokenAttention":
         """Replace the target by its text after a rewriting."""
         spans = [rewriting.after(span) for span in self.target.spans]
         return self._replace(target=Side(rewriting.text, spans))
@@ -54,9 +54,9 @@ class SegmentText(NamedTuple):
     start: int
     marks: int
 
-    def attended(
+    def token_attention(
         self, tokenizer: Tokenizer, target_ids: Sequence[int], attention: Sequence[Attention]
-    ) -> Attended | None:
+    ) -> TokenAttention | None:
         """Join the tokens of the segment, the tokens of a translation, and the attention between them.
 
         Args:
@@ -70,4 +70,4 @@ class SegmentText(NamedTuple):
         spans = tokenizer.source_spans(self.text)
         of_text = np.stack(attention)[:, self.marks : self.marks + len(spans)]
         text, target_spans = tokenizer.target_spans(target_ids)
-        return Attended(of_text, Side(self.text, spans), Side(text, target_spans))
+        return TokenAttention(of_text, Side(self.text, spans), Side(text, target_spans))

@@ -8,7 +8,7 @@ from service import plugins
 from service.settings import Settings
 
 
-class Shelf(NamedTuple):
+class ModelLocations(NamedTuple):
     """The folders of the models of some names.
 
     Attributes:
@@ -22,16 +22,16 @@ class Shelf(NamedTuple):
     on_demand: bool = False
 
 
-def find(settings: Settings) -> Shelf:
+def find(settings: Settings) -> ModelLocations:
     """Find the models of the settings on disk, without importing any.
 
     Raises:
         DataError: a name is unknown.
     """
-    return _shelf(settings, bring_in=False)
+    return _find(settings, bring_in=False)
 
 
-def bring(settings: Settings) -> Shelf:
+def bring(settings: Settings) -> ModelLocations:
     """Find the models of the settings, and import the models that are not there yet.
 
     Raises:
@@ -39,9 +39,9 @@ def bring(settings: Settings) -> Shelf:
         OSError: the cache folder cannot be written to.
         SystemExit: a model could not be imported; the import has printed the reason.
     """
-    return _shelf(settings, bring_in=True)
+    return _find(settings, bring_in=True)
 
 
-def _shelf(settings: Settings, *, bring_in: bool) -> Shelf:
-    find_models: Callable[..., Shelf] | None = plugins.first(plugins.MODELS)
-    return find_models(settings, bring_in=bring_in) if find_models else Shelf(settings.model_folders)
+def _find(settings: Settings, *, bring_in: bool) -> ModelLocations:
+    find_models: Callable[..., ModelLocations] | None = plugins.first(plugins.MODELS)
+    return find_models(settings, bring_in=bring_in) if find_models else ModelLocations(settings.model_folders)

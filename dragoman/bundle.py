@@ -4,7 +4,7 @@ import hashlib
 import mmap
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -420,6 +420,11 @@ def find_bundles(root: Path) -> list[Path]:
                 found.append(path)
             seen.add(real)
     return sorted(found)
+
+
+def find_all_bundles(roots: Iterable[Path]) -> list[Path]:
+    """List the bundles at or below each of `roots`, as :func:`find_bundles`."""
+    return [path for root in roots for path in find_bundles(root)]
 
 
 def no_bundles(root: Path) -> BundleError:

@@ -19,7 +19,8 @@ from export.examples import Example
 from export.teacher import Floats, Seen
 from plugins.alignment.alignment import Alignment
 from plugins.alignment.alignment import words as words_of
-from service.text.alignment import Side, Span
+from service.rewriting import Span
+from service.text.alignment import Side
 
 # The number of words needed to compare heads; with fewer, the choice would be random.
 _FEWEST_WORDS: Final = 20

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.scripts import UNSPACED
-from service.text.alignment import Link, Side, Span
+from service.rewriting import Span
+from service.text.alignment import Link, Side
 
 # Chosen on words with known translations in dev sentences, see bench/RESULTS.md. With 0.4, 94 % of their links are
 # right, and 0.5 % of the words lack their link; a higher value would lose links of words with a translation of several

@@ -1,15 +1,12 @@
 """The body of a call, read as it arrives."""
 
 import asyncio
-from typing import Final
 
 from starlette.requests import Request
 
 from dragoman.errors import DeadlineExceededError, InvalidRequestError
 from plugins.http.json_messages import named
-
-# 8 MiB over a line of 1 Mbit/s, as for a message of gRPC.
-ARRIVAL_TIMEOUT_S: Final = 60.0
+from service.security.connection_limits import ARRIVAL_TIMEOUT_S
 
 
 class ClientLeftError(Exception):

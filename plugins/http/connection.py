@@ -16,13 +16,12 @@ from uvicorn.server import ServerState
 
 from plugins.http.errors import refusal
 from plugins.http.joined_writes import JoinedWrites
+from service.security.connection_limits import MAX_HEAD_BYTES
 
 # Ten round trips of a slow line: for the headers of a request, and for the rest of a request that was answered early.
 HEAD_TIMEOUT_S: Final = 10.0
 # 8 MiB over a line of 1 Mbit/s, as for messages: the longest time that a part of an answer may stay unread.
 UNREAD_TIMEOUT_S: Final = 60.0
-# As for the metadata of gRPC.
-MAX_HEAD_BYTES: Final = 16_384
 
 
 class Connection(HttpToolsProtocol):

@@ -18,11 +18,11 @@ from dragoman.address import Address
 from plugins.http.connection import Connection
 from plugins.http.forwarded import TrustedProxies
 from service.security.addresses import bound, cannot_listen
+from service.security.connection_limits import HANDSHAKE_TIMEOUT_S
 from service.security.hosts import host_of
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
-HANDSHAKE_TIMEOUT_S: Final = 10.0
 # An idle connection costs a file descriptor; proxies usually keep connections for about a minute.
 IDLE_TIMEOUT_S: Final = 120.0
 _FLAG: Final = "--http-address"

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final
 
 import structlog
 from starlette.middleware import Middleware
@@ -21,9 +20,8 @@ from plugins.http.parts import ROUTES, HttpParts
 from service import plugins
 from service.port import PortParts
 from service.security import addresses
+from service.security.connection_limits import STOP_GRACE_S
 from service.settings import Settings
-
-_STOP_GRACE_S: Final = 5.0  # for answers in progress after all calls have ended; a busy machine needs seconds
 
 _log = structlog.get_logger()
 
@@ -77,7 +75,7 @@ class HttpServer:
         try:
             yield
         finally:
-            await self._connections.close(_STOP_GRACE_S)
+            await self._connections.close(STOP_GRACE_S)
 
 
 def _guard(settings: Settings, proxies: TrustedProxies) -> Middleware:

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from plugins.markup.mark import InlineTag, Placed, partners
-from service.text.alignment import Alignment, Span
+from service.rewriting import Span
+from service.text.alignment import Alignment
 
 _TARGET: Final = attrgetter("target")
 _SHARE: Final = itemgetter(0)

@@ -1,9 +1,8 @@
 """The graphs of the models, opened once before the servers are forked, so that all share the same memory pages."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.bundle import Bundle, Manifest, find_bundles
+from dragoman.bundle import Bundle, Manifest, find_all_bundles
 from service.engine.graphs import Graphs, open_graphs
 from service.registry import allocator
 from service.settings import Settings
@@ -20,7 +19,7 @@ class OpenedGraphs:
         self._graphs: dict[Path, tuple[Manifest, Graphs]] = {}
         if settings.model_memory_mb or settings.keep_alive_s:  # each server loads models when its own calls need them
             return
-        for path in _paths(settings.model_folders):
+        for path in find_all_bundles(settings.model_folders):
             bundle = Bundle.open(path)
             self._graphs[path] = bundle.manifest, open_graphs(bundle, settings.device, shortlist=settings.shortlists)
         allocator.give_back()
@@ -29,7 +28,3 @@ class OpenedGraphs:
         """Give the graphs of a bundle, once; None if they were given, or the bundle has changed since."""
         manifest, graphs = self._graphs.pop(bundle.path, (None, None))
         return graphs if manifest == bundle.manifest else None
-
-
-def _paths(folders: Sequence[Path]) -> list[Path]:
-    return [path for folder in folders for path in find_bundles(folder)]

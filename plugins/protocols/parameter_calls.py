@@ -13,10 +13,11 @@ from plugins.http.body import Body
 from plugins.http.calls import DEFAULT_TIMEOUT_S, Calls
 from plugins.protocols import form
 from service.handlers.context import CallContext
+from service.security.connection_limits import MAX_HEAD_BYTES
 from service.wire import CallProtocol
 
-# The part of a body that is searched for a key if no header has one: as large as the limit for headers.
-KEY_BYTES: Final = 16_384
+# The part of a body that is searched for a key if no header has one.
+KEY_BYTES: Final = MAX_HEAD_BYTES
 
 _T = TypeVar("_T")
 

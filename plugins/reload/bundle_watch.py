@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from dragoman.bundle import find_bundles
+from dragoman.bundle import find_all_bundles
 from plugins.file_identity import FileIdentity
 
 # By bundle folder: the identities of all files, not only of the manifest, since a copy may write the manifest first.
@@ -18,7 +18,7 @@ def look(*roots: Path) -> Snapshot:
         OSError: a folder cannot be read.
     """
     snapshot = {}
-    for path in (path for root in roots for path in find_bundles(root)):
+    for path in find_all_bundles(roots):
         with suppress(FileNotFoundError):  # the bundle or one of its files was removed meanwhile
             snapshot[path] = frozenset(map(FileIdentity.of, filter(Path.is_file, path.iterdir())))
     return snapshot

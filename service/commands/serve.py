@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from dragoman.arguments import Parser
-from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
+from dragoman.bundle import Bundle, Manifest, find_all_bundles, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
@@ -165,7 +165,7 @@ def _model_memory(settings: Settings) -> dict[str, Any]:
 def _of_models(settings: Settings, describe: Callable[[Path], tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     models: dict[str, Any] = {}
     paths: defaultdict[str, list[Path]] = defaultdict(list)
-    for path in (path for folder in settings.model_folders for path in find_bundles(folder)):
+    for path in find_all_bundles(settings.model_folders):
         try:
             name, description = describe(path)
             paths[name].append(path)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
+from dragoman.bundle import Bundle, Manifest, find_all_bundles, no_bundles
 from dragoman.errors import BundleError
 from service import plugins
 from service.registry.health import Health
@@ -67,7 +67,7 @@ class ModelFolders:
 
     def _paths(self) -> Collection[Path]:
         """List the bundles in the folders."""
-        return [path for folder in self._settings.model_folders for path in find_bundles(folder)]
+        return find_all_bundles(self._settings.model_folders)
 
     async def _serve(self, path: Path) -> None:
         bundle = self._found[path]

@@ -12,11 +12,10 @@ from service import plugins
 from service.security import addresses
 from service.security.access import Access
 from service.security.addresses import bound
+from service.security.connection_limits import HANDSHAKE_TIMEOUT_S, MAX_HEAD_BYTES, STOP_GRACE_S
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
-# Time for the TLS and HTTP/2 handshakes: ten round trips of a slow line, but short for an attacker's open connections.
-HANDSHAKE_TIMEOUT_S: Final = 10.0
 # A connection without calls costs a file descriptor. Clients reconnect by themselves, without an error.
 IDLE_TIMEOUT_S: Final = 300.0
 # A peer that has silently gone holds slots and streams for its calls until a ping is not answered.
@@ -24,12 +23,9 @@ PING_PERIOD_S: Final = 60.0
 PING_TIMEOUT_S: Final = 20.0
 # Clients behind address translation ping every 30 s or so; gRPC's own limit of 300 s would disconnect these clients.
 MIN_PING_PERIOD_S: Final = 20.0
-# gRPC's own hard limit: room for a key, trace context and baggage. gRPC's softer limit refuses some calls by chance.
-MAX_METADATA_BYTES: Final = 16_384
 # Most calls of one connection; the client keeps further calls waiting. A shared channel of a busy client has far fewer.
 MAX_CONNECTION_CALLS: Final = 1_024
 _INT_MAX: Final = 2**31 - 1
-_STOP_GRACE_S: Final = 5.0  # for answers still being sent, after all calls have ended; a busy machine needs seconds
 
 _log = structlog.get_logger()
 
@@ -55,11 +51,11 @@ class Listener:
         address = Address.parse(self._settings.address)
         async with AsyncExitStack() as open_:
             server, port = self._make_server(address)
-            open_.push_async_callback(server.stop, _STOP_GRACE_S)  # first, in case the start fails
+            open_.push_async_callback(server.stop, STOP_GRACE_S)  # first, in case the start fails
             await server.start()
             _log.info(f"listening on {address._replace(port=port)}")
             for guarded in plugins.load(plugins.GUARDS):
-                await open_.enter_async_context(guarded(port, self._settings, self._metrics, _STOP_GRACE_S))
+                await open_.enter_async_context(guarded(port, self._settings, self._metrics, STOP_GRACE_S))
             _, certificates, asks_for_keys, watched = self._access
             addresses.warn(address, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
             await open_.enter_async_context(watched())
@@ -88,8 +84,8 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", -1),
         ("grpc.max_allowed_incoming_connections", settings.max_connections),
         ("grpc.max_concurrent_streams", MAX_CONNECTION_CALLS),
-        ("grpc.max_metadata_size", MAX_METADATA_BYTES),
-        ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.max_metadata_size", MAX_HEAD_BYTES),
+        ("grpc.absolute_max_metadata_size", MAX_HEAD_BYTES),
         ("grpc.server_handshake_timeout_ms", _ms(HANDSHAKE_TIMEOUT_S)),
         ("grpc.max_connection_idle_ms", _ms(IDLE_TIMEOUT_S)),
         # gRPC varies it by up to 10 % either way, so that not all clients come at once. Running calls have no limit.

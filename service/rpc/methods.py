@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import grpc.aio
 from google.protobuf.message import DecodeError
@@ -18,10 +18,8 @@ from service.handlers.context import CallContext, tell_nobody
 from service.handlers.delivery import deliver
 from service.handlers.translation import TranslationHandlers
 from service.rpc.answers import Answers
+from service.security.connection_limits import ARRIVAL_TIMEOUT_S
 from service.wire import CallProtocol
-
-# 8 MiB over a line of 1 Mbit/s. A message that never ends would keep its first part in memory for ever.
-ARRIVAL_TIMEOUT_S: Final = 60.0
 
 Handle = Callable[[Any, CallContext], Any]
 

@@ -1,12 +1,12 @@
 """The alignment of the words of a text and its translation; a plugin finds it, by the attention of the model."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
+from service.rewriting import Span
 
 
 class Side(NamedTuple):

@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 
 import sentencex
 
+from service.rewriting import Span
 from service.text.piece import Piece
 
 # sentencex takes quadratic time for some texts: it sees this number of characters at a time.
@@ -68,7 +69,6 @@ _PICTURE: Final = re.compile(rf"[{_PICTURES}]")
 _AMONG_PICTURES: Final = re.compile(rf"[\s\u200d\ufe0f{_PICTURES}]")
 _PICTURES_BEFORE: Final = re.compile(_PICTURE.pattern + _AMONG_PICTURES.pattern + "*")
 
-Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
 FindSpans: TypeAlias = Callable[[str], Iterable[Span]]
 
 

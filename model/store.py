@@ -74,6 +74,11 @@ def store(files: Sequence[Path], folder: Path, *, filters: bool) -> Store:
     return found
 
 
+def is_store(folder: Path) -> bool:
+    """Tell whether a folder is what `store` made, and no other of that name."""
+    return (folder / _RECORD).is_file()
+
+
 def _write(files: Sequence[Path], folder: Path, *, filters: bool) -> None:
     tags: dict[str, int] = {}
     offsets, tag_of = array("q", [0]), array("I")

@@ -29,7 +29,7 @@ from model.plot import plot_learning_curve
 from model.prefetch import StreamPlan, prefetch
 from model.scores import Scores, score
 from model.state import Progress, RunFolder
-from model.store import store
+from model.store import is_store, store
 from model.stream import Pairs, StreamOptions, pool_size
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
@@ -286,8 +286,10 @@ def batch_processes(device: torch.device) -> int:
 
 
 def _has_begun(out: Path) -> bool:
-    """Tell whether a folder has more than the corpus of a run that ended before it had a tokenizer."""
-    return out.exists() and any(not entry.name.startswith("corpus") for entry in out.iterdir())
+    """Tell whether a folder has anything but the corpus of a run that ended before it had a tokenizer."""
+    return out.exists() and any(
+        entry.name != "corpus.partial" and not (entry.name == "corpus" and is_store(entry)) for entry in out.iterdir()
+    )
 
 
 def open_pairs(
@@ -305,10 +307,13 @@ def open_pairs(
         The pairs, and a record of each file, for training.json.
 
     Raises:
-        DataError: a file is unusable or differs from the stored one, or the weights do not match the corpus.
+        DataError: a file cannot be used, is not the one that the run began with, or the weights do not fit; or a folder
+            of the user's has the corpus's name.
     """
     folder = out / "corpus"
     if anew:
+        if folder.exists() and not is_store(folder):
+            raise DataError(f"{folder}: is not the corpus of a run, and in the place of one")
         shutil.rmtree(folder, ignore_errors=True)
     try:
         found = store(files, folder, filters=options.filter)

@@ -399,6 +399,29 @@ def test_refuses_a_folder_with_something_in_it(trainer: NewTrainer, tmp_path: Pa
         trainer(tmp_path / "out")
 
 
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_corpus_of_the_users_in_the_folder_stays(
+    trainer: NewTrainer, files: tuple[Path, Path], tmp_path: Path, resume: bool
+) -> None:
+    mine = tmp_path / "out" / "corpus" / "en-de.tsv"
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(files[0].read_bytes())
+    if resume:
+        (tmp_path / "out" / "tokenizer").mkdir()
+    with pytest.raises(DataError, match="is not the corpus of a run" if resume else "is not empty"):
+        trainer(tmp_path / "out", resume=resume)
+    assert mine.read_bytes() == files[0].read_bytes()
+
+
+def test_begins_anew_where_a_run_ended_before_it_had_a_tokenizer(
+    trainer: NewTrainer, finished: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(finished / "corpus", tmp_path / "out" / "corpus")
+    (tmp_path / "out" / "corpus.partial").mkdir()
+    trainer(tmp_path / "out").run()
+    assert_same_end(finished, tmp_path / "out")
+
+
 def test_refuses_to_resume_what_never_began(trainer: NewTrainer, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nothing to resume"):
         trainer(tmp_path / "out", resume=True)

@@ -206,7 +206,9 @@ class Trainer:
     def _evaluate(self) -> None:
         """Score the average of the newest snapshots on dev; save it if it is the best so far. Draw the curve."""
         averaged = Transformer(self.model.config).to(self.device).eval()
-        load_weights(averaged, average(self.folder.snapshots(self.progress.step)), self.out)
+        # There is no snapshot where Ctrl-C came before the first, and the resumed run has no more steps to make.
+        snapshots = self.folder.snapshots(self.progress.step) or [weights(self.model)]
+        load_weights(averaged, average(snapshots), self.out)
         scores = score(translate(averaged, self.tokenizer, self.dev.sources), self.dev.targets)
         self.progress.evaluations.append((self.progress.step, scores.bleu))
         if self.dev_batches:
@@ -217,6 +219,7 @@ class Trainer:
             save_checkpoint(self.out / "checkpoint", averaged, self.out / "tokenizer", self._report(scores), self.dev)
         else:
             self.progress.stale_evaluations += 1
+        self._save(snapshot=False)  # else a run resumed with other --steps would not know how good the checkpoint is
         plot_learning_curve(self.progress, self.out / "learning-curve.png")
 
     def _dev_batches(self, ids: SpecialIds) -> list[Batch]:

@@ -1,8 +1,10 @@
 """The training loop in this process; tests/integration/test_training.py kills a real one."""
 
 import json
+import os
 import random
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
@@ -19,6 +21,7 @@ from model import train
 from model.checkpoint import load_checkpoint
 from model.corpus import Corpus
 from model.evaluate import translate
+from model.optim import Schedule
 from model.options import TrainingOptions
 from model.prefetch import pools
 from model.train import Trainer
@@ -306,6 +309,31 @@ def test_resumed_after_the_end_it_does_nothing(trainer: NewTrainer, finished: Pa
 
 def test_resumed_for_more_steps(trainer: NewTrainer, finished: Path) -> None:
     assert trainer(finished, resume=True, steps=15).run().step == 15
+
+
+def test_resumed_for_more_steps_it_knows_the_last_evaluation(trainer: NewTrainer, tmp_path: Path) -> None:
+    """It was at the end of the steps planned then, where none is planned now."""
+    trainer(tmp_path / "out", steps=5, evaluate_steps=3).run()
+    progress = trainer(tmp_path / "out", resume=True, steps=7, evaluate_steps=3).run()
+    assert [step for step, _ in progress.evaluations] == [3, 5, 6, 7]
+
+
+def test_resumed_for_no_more_steps_before_there_was_a_snapshot(
+    trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rate = Schedule.rate
+
+    def interrupted(self: Schedule, step: int) -> float:
+        if step == 1:  # the second
+            os.kill(os.getpid(), signal.SIGINT)
+        return rate(self, step)
+
+    monkeypatch.setattr(Schedule, "rate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trainer(tmp_path / "out").run()
+    progress = trainer(tmp_path / "out", resume=True, steps=2).run()
+    assert [step for step, _ in progress.evaluations] == [2]
+    load_checkpoint(tmp_path / "out" / "checkpoint")
 
 
 def test_early_stop(trainer: NewTrainer, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from pydantic import ValidationError
 
@@ -17,6 +17,9 @@ from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from dragoman.invalid import describe
 from dragoman.language_marks import Languages
 from model.layout import CONFIG, LANGUAGES, PARITY, PARITY_PAIRS, is_checkpoint, languages
+
+if TYPE_CHECKING:
+    from model.corpus import Corpus
 
 NOTE_HELP: Final = f"what the model is for, in one line of at most {MAX_NOTE} characters, shown wherever it is listed"
 
@@ -201,9 +204,7 @@ def _evaluate(arguments: argparse.Namespace, *, is_bundle: bool) -> None:
     corpus = read_corpus(arguments.data)
     start_s = time.monotonic()
     translate = _with_bundle if is_bundle else _with_checkpoint
-    translations = translate(
-        arguments.model, corpus.sources, arguments.source_language or "", arguments.target_language or ""
-    )
+    translations = translate(arguments, corpus, arguments.source_language or "", arguments.target_language or "")
     seconds = time.monotonic() - start_s
     if arguments.translations:
         arguments.translations.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
@@ -211,18 +212,20 @@ def _evaluate(arguments: argparse.Namespace, *, is_bundle: bool) -> None:
     print(json.dumps({"model": str(arguments.model), **result, "seconds": round(seconds, 2)}, indent=2))
 
 
-def _with_checkpoint(folder: Path, texts: list[str], source: str, target: str) -> list[str]:
+def _with_checkpoint(arguments: argparse.Namespace, corpus: "Corpus", source: str, target: str) -> list[str]:
     from dragoman.framing import Frame
     from model.checkpoint import load_checkpoint
-    from model.evaluate import translate
+    from model.evaluate import check_lengths, translate
 
-    known = languages(folder)
+    known = languages(arguments.model)
     asked = known.told(source, target) if known else ()
-    model, tokenizer = load_checkpoint(folder)
-    return translate(model, tokenizer, texts, Frame.of(known, model.config, *asked))
+    model, tokenizer = load_checkpoint(arguments.model)
+    frame = Frame.of(known, model.config, *asked)
+    check_lengths(arguments.data, corpus, tokenizer, model.config, frame)
+    return translate(model, tokenizer, corpus.sources, frame)
 
 
-def _with_bundle(folder: Path, texts: list[str], source: str, target: str) -> list[str]:
+def _with_bundle(arguments: argparse.Namespace, corpus: "Corpus", source: str, target: str) -> list[str]:
     from dragoman.bundle import Bundle
     from export.parity import SLOTS
     from plugins.offline.engine import OfflineEngine
@@ -230,11 +233,12 @@ def _with_bundle(folder: Path, texts: list[str], source: str, target: str) -> li
     from service.options import RequestOptions
     from service.text.translator import Translator
 
-    bundle = Bundle.open(folder)
+    bundle = Bundle.open(arguments.model)
     source, target = bundle.manifest.languages.told(source, target)
     translator = Translator(bundle.manifest, bundle.tokenizer())
     options = RequestOptions(source_language=source, target_language=target)
-    return [result.text for result in translate_offline(translator, OfflineEngine(bundle, slots=SLOTS), texts, options)]
+    engine = OfflineEngine(bundle, slots=SLOTS)
+    return [result.text for result in translate_offline(translator, engine, corpus.sources, options)]
 
 
 def say(message: str) -> None:

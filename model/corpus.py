@@ -26,6 +26,13 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.sources)
 
+    def line(self, pair: int) -> int:
+        """Give the number of the line that a pair was read from, both sides."""
+        number = pair + 1
+        for broken in self.broken_lines:
+            number += broken <= number
+        return number
+
 
 def open_text(path: Path) -> IO[str]:
     """Open a text file, plain or compressed, as UTF-8; undecodable bytes become U+FFFD and break their line."""

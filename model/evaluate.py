@@ -1,15 +1,33 @@
 """Translations of a model by plain PyTorch greedy decoding."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from dragoman.bundle import target_limit
 from dragoman.errors import DataError
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
+from model.config import TransformerConfig
+from model.corpus import Corpus
 from model.decoding import greedy
 from model.transformer import Transformer
 
 BATCH_SENTENCES = 256
+
+
+def check_lengths(
+    file: Path, corpus: Corpus, tokenizer: Tokenizer, config: TransformerConfig, frame: Frame | None = None
+) -> None:
+    """Check that every source of a file has as many tokens as a model has positions at most, as `translate` needs it.
+
+    Raises:
+        DataError: one has more; names its line.
+    """
+    frame = frame or Frame.of(None, config)
+    for row, text in enumerate(corpus.sources):
+        if (tokens := len(frame.around(tokenizer.encode(text)))) > config.max_positions:
+            had = f"{tokens} tokens, the model {config.max_positions} positions"
+            raise DataError(f"{file}: line {corpus.line(row)} has {had}")
 
 
 def translate(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str], frame: Frame | None = None) -> list[str]:

@@ -20,7 +20,7 @@ from model.batches import SpecialIds, Tokenized, bucket, collate
 from model.checkpoint import average, copy_tokenizer, load_checkpoint, load_weights, save_checkpoint, weights
 from model.corpus import Corpus, broken_note, read_corpus
 from model.data import Batch
-from model.evaluate import translate
+from model.evaluate import check_lengths, translate
 from model.layout import WEIGHTS
 from model.loss import Loss
 from model.optim import Optimizers, Schedule
@@ -92,6 +92,7 @@ class Trainer:
         self.tokenizer = Tokenizer.open(out / "tokenizer")
         torch.manual_seed(options.seed)
         config = options.transformer(self.tokenizer.vocabulary_sizes)
+        check_lengths(dev_file, self.dev, self.tokenizer, config)
         self.model = Transformer(config, options.dropout).to(self.device)
         if init and start:
             load_weights(self.model, weights(start), init)

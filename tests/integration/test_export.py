@@ -77,6 +77,11 @@ def test_evaluate(
         assert results[0][name] == results[1][name]
     assert results[0]["sentences"] == 16
     assert results[0]["bleu_signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
+    corpus.with_name("long.tsv").write_text("a\tein\n" + "a " * 99 + "\tein\n")
+    refused = dragoman("evaluate", synthetic_checkpoint, f"--data={corpus.with_name('long.tsv')}")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"dragoman evaluate: {corpus.with_name('long.tsv')}: line 2 has ")
+    assert refused.stderr.endswith(" tokens, the model 29 positions\n")
 
 
 LANGUAGES = "--source-language=en", "--target-language=de"

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -7,7 +8,7 @@ from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer
 from model.corpus import Corpus
 from model.decoding import greedy
-from model.evaluate import translate
+from model.evaluate import check_lengths, translate
 from model.transformer import Transformer
 
 
@@ -31,3 +32,13 @@ def test_a_text_beyond_the_positions(build: Callable[..., Transformer], tokenize
     translate(model, tokenizer, ["a " * 9])
     with pytest.raises(DataError, match=r"a text has \d+ tokens, the model 20 positions"):
         translate(model, tokenizer, ["short", "a " * 99])
+
+
+def test_a_text_beyond_the_positions_is_named_by_its_line(
+    build: Callable[..., Transformer], tokenizer: Tokenizer
+) -> None:
+    config = build(source_vocabulary_size=400, target_vocabulary_size=400, max_positions=20).config
+    corpus = Corpus(["short", "a " * 99], ["kurz", "lang"], [1, 3, 4, 9])
+    with pytest.raises(DataError, match=r"^dev\.tsv: line 5 has \d+ tokens, the model 20 positions$"):
+        check_lengths(Path("dev.tsv"), corpus, tokenizer, config)
+    check_lengths(Path("dev.tsv"), Corpus(["short"], ["kurz"], []), tokenizer, config)

@@ -468,6 +468,15 @@ def test_contradictory_options_leave_no_trace(trainer: NewTrainer, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
+def test_refuses_a_dev_sentence_beyond_the_positions(
+    trainer: NewTrainer, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with files[1].open("a") as file:
+        file.write("a " * 600 + "\tein\n")
+    with pytest.raises(DataError, match=r"dev\.tsv: line 9 has \d+ tokens, the model 512 positions"):
+        trainer(tmp_path / "out")
+
+
 def test_refuses_a_corpus_of_long_pairs_alone(trainer: NewTrainer, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no pair is shorter than 2 tokens"):
         trainer(tmp_path / "out", max_tokens=2).run()

@@ -52,9 +52,9 @@ def translate(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str], fr
     translations = [""] * len(texts)
     for start in range(0, len(order), BATCH_SENTENCES):
         rows = order[start : start + BATCH_SENTENCES]
-        limit = target_limit(len(sources[rows[-1]]), positions - len(frame.start_ids[1:]))
+        limits = [target_limit(len(sources[row]), positions - len(frame.start_ids[1:])) for row in rows]
         starts = [frame.start_ids] * len(rows) if frame.start_ids else None
-        targets = greedy(model, [sources[i] for i in rows], max_target_tokens=limit, start_ids=starts)
-        for row, target in zip(rows, targets, strict=True):
-            translations[row] = tokenizer.decode(target)
+        targets = greedy(model, [sources[i] for i in rows], max_target_tokens=limits[-1], start_ids=starts)
+        for row, target, limit in zip(rows, targets, limits, strict=True):
+            translations[row] = tokenizer.decode(target[:limit])
     return translations

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from dragoman.errors import BundleError
@@ -20,6 +20,7 @@ from model.corpus import Corpus
 from model.layout import CONFIG, PARITY, PARITY_PAIRS, TRAINING, WEIGHTS
 from model.parameters import compare_shapes
 from model.replacing import replacing
+from model.tensors import write_tensors
 from model.transformer import Transformer
 
 
@@ -66,7 +67,7 @@ def save_checkpoint(
         pairs: the first pairs become parity.tsv, on which an exported bundle is compared with the checkpoint.
     """
     with replacing(folder) as partial:
-        save_file({n: t.half().contiguous() for n, t in weights(model).items()}, partial / WEIGHTS)
+        write_tensors({name: tensor.half() for name, tensor in weights(model).items()}, partial / WEIGHTS)
         (partial / CONFIG).write_text(model.config.model_dump_json(indent=2) + "\n")
         (partial / TRAINING).write_text(json.dumps(training, indent=2, ensure_ascii=False) + "\n")
         lines = list(zip(pairs.sources, pairs.targets, strict=True))[:PARITY_PAIRS]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from dragoman.errors import DataError
@@ -15,6 +14,7 @@ from model.checkpoint import load_weights, weights
 from model.optim import Optimizers
 from model.options import TrainingOptions
 from model.replacing import replacing
+from model.tensors import read_tensors, write_tensors
 from model.transformer import Transformer
 
 RNG = "rng"
@@ -75,9 +75,8 @@ class RunFolder:
             snapshot: whether the weights are also saved for averaging.
         """
         with replacing(self._state) as partial:
-            save_file(_contiguous(weights(model)), partial / "model.safetensors")
-            tensors = optimizers.state() | _random_states()
-            save_file(_contiguous(tensors), partial / "optimizer.safetensors")
+            write_tensors(weights(model), partial / "model.safetensors")
+            write_tensors(optimizers.state() | _random_states(), partial / "optimizer.safetensors")
             (partial / "progress.json").write_text(json.dumps(asdict(progress)))
             (partial / "options.json").write_text(json.dumps(options))
             if snapshot:
@@ -94,7 +93,7 @@ class RunFolder:
     def snapshots(self, up_to_step: int) -> list[dict[str, Tensor]]:
         """Read the weights of the newest snapshots, up to a step."""
         files = sorted(self._snapshots.glob("*.safetensors"))
-        return [load_file(file) for file in files if int(file.stem) <= up_to_step][-self._keep :]
+        return [read_tensors(file) for file in files if int(file.stem) <= up_to_step][-self._keep :]
 
     def exists(self) -> bool:
         """Tell whether there is a state to resume from."""
@@ -108,25 +107,32 @@ class RunFolder:
         """Restore the newest state, including the random number generators.
 
         Raises:
-            DataError: there is no state, or it is of a run with other options.
+            DataError: there is none, it is damaged, or it is of a run with other options.
         """
         if not self.exists():
             raise DataError(f"{self._state}: no state to resume from")
         self._check(options)
-        load_weights(model, load_file(self._state / "model.safetensors"), self._state)
-        tensors = load_file(self._state / "optimizer.safetensors")
+        load_weights(model, read_tensors(self._state / "model.safetensors"), self._state)
+        tensors = read_tensors(self._state / "optimizer.safetensors")
         torch.set_rng_state(tensors.pop(RNG))
         cuda_state = tensors.pop(CUDA_RNG, None)
         if cuda_state is not None and torch.cuda.is_available():
             torch.cuda.set_rng_state(cuda_state)
         optimizers.load_state(tensors)
-        return Progress(**json.loads((self._state / "progress.json").read_text()))
+        return Progress(**self._read("progress.json"))
+
+    def _read(self, name: str) -> Any:
+        file = self._state / name
+        try:
+            return json.loads(file.read_text())
+        except ValueError as error:
+            raise DataError(f"{file}: cannot read: {error}") from error
 
     def _check(self, options: dict[str, Any]) -> None:
         """Raise a DataError that names every changed option that may not change."""
         # An option that is newer than the run counts with its default.
         before = {name: option.default for name, option in TrainingOptions.model_fields.items()}
-        before |= json.loads((self._state / "options.json").read_text())
+        before |= self._read("options.json")
         changed = [
             f"{name} was {before[name]}, is {value}"
             for name, value in options.items()
@@ -144,7 +150,3 @@ def _in_order(value: Any) -> Any:
 def _random_states() -> dict[str, Tensor]:
     states = {RNG: torch.get_rng_state()}
     return states | ({CUDA_RNG: torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})
-
-
-def _contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.contiguous() for name, tensor in tensors.items()}

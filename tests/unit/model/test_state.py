@@ -130,6 +130,16 @@ def test_nothing_to_resume_from(build: Build, tmp_path: Path) -> None:
         run.folder.load(run.model, run.optimizers, OPTIONS)
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "progress.json", "options.json"])
+def test_a_damaged_state(build: Build, tmp_path: Path, name: str) -> None:
+    run = Run(build, tmp_path)
+    run.train(1)
+    run.save()
+    (tmp_path / "state" / name).write_bytes((tmp_path / "state" / name).read_bytes()[:7])
+    with pytest.raises(DataError, match=rf"{name}: cannot read: "):
+        run.folder.load(run.model, run.optimizers, OPTIONS)
+
+
 def test_a_run_may_go_on_longer_but_not_as_another_run(build: Build, tmp_path: Path) -> None:
     run = Run(build, tmp_path)
     run.save()

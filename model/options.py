@@ -12,7 +12,7 @@ from model.config import TransformerConfig
 class TrainingOptions(BaseModel):
     """Options of a training run; every field is a flag of `dragoman train`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     source_language: str = Field(default="", description="BCP-47 code of the source side, recorded for export")
     target_language: str = Field(default="", description="BCP-47 code of the target side, recorded for export")

@@ -1,5 +1,6 @@
 """The training loop: from batches to a checkpoint; after a kill at any moment, it can be resumed."""
 
+import math
 import os
 import platform
 import shutil
@@ -121,6 +122,7 @@ class Trainer:
         Ctrl-C takes effect between two steps, a second Ctrl-C at once.
 
         Raises:
+            DataError: the training has diverged, or no pair is short enough.
             KeyboardInterrupt: after Ctrl-C; the state is saved.
         """
         options, progress = self.options, self.progress
@@ -174,7 +176,11 @@ class Trainer:
                     yield Batch.of(pool.batches[progress.batch - 1])
 
     def _update(self, batch: Batch) -> float:
-        """Make one optimizer step; returns the loss."""
+        """Make one optimizer step; returns the loss.
+
+        Raises:
+            DataError: loss or gradient is no finite number, and now the weights are none.
+        """
         start = time.monotonic()
         self.model.train()
         tensors = [batch.source, batch.source_lengths, batch.target_in, batch.target_out]
@@ -182,13 +188,16 @@ class Trainer:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
             loss = self.loss(*(tensor.to(self.device) for tensor in tensors))
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip_norm)
         self.optimizers.step(self.schedule.rate(self.progress.step))
         self.progress.step += 1
         self.progress.tokens += int(batch.source_lengths.sum()) + int(
             (batch.target_out != self.model.config.pad_id).sum()
         )
         value = float(loss.detach())
+        if not math.isfinite(value) or not math.isfinite(norm):
+            what = f"the loss of step {self.progress.step} is {value}, the norm of its gradient {float(norm)}"
+            raise DataError(f"the training has diverged: {what}; begin again with a lower --rate and --adam-rate")
         self.progress.seconds += time.monotonic() - start
         return value
 

@@ -39,6 +39,8 @@ def test_vocabularies_apart() -> None:
         {"steps": 0},
         {"max_tokens": 513},  # beyond the positions of the model
         {"norm": "none"},
+        {"rate": float("inf")},
+        {"weight": {"*": float("nan")}},
         {"learning_rate": 1},
     ],
 )

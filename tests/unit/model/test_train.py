@@ -477,6 +477,12 @@ def test_refuses_a_dev_sentence_beyond_the_positions(
         trainer(tmp_path / "out")
 
 
+def test_a_training_that_diverges_ends_and_its_weights_are_not_saved(trainer: NewTrainer, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"diverged: the loss of step 2 is nan, .* lower --rate"):
+        trainer(tmp_path / "out", rate=1e38, adam_rate=1e38, save_steps=2).run()
+    assert not (tmp_path / "out" / "state").exists()
+
+
 def test_refuses_a_corpus_of_long_pairs_alone(trainer: NewTrainer, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no pair is shorter than 2 tokens"):
         trainer(tmp_path / "out", max_tokens=2).run()

@@ -103,15 +103,12 @@ class RunFolder:
             old.rename(self._state)
         return self._state.exists()
 
-    def load(self, model: Transformer, optimizers: Optimizers, options: dict[str, Any]) -> Progress:
-        """Restore the newest state, including the random number generators.
+    def load(self, model: Transformer, optimizers: Optimizers) -> Progress:
+        """Take back the newest state, the generators of random numbers included; only after `check`.
 
         Raises:
-            DataError: there is none, it is damaged, or it is of a run with other options.
+            DataError: it is damaged.
         """
-        if not self.exists():
-            raise DataError(f"{self._state}: no state to resume from")
-        self._check(options)
         load_weights(model, read_tensors(self._state / "model.safetensors"), self._state)
         tensors = read_tensors(self._state / "optimizer.safetensors")
         torch.set_rng_state(tensors.pop(RNG))
@@ -128,9 +125,15 @@ class RunFolder:
         except ValueError as error:
             raise DataError(f"{file}: cannot read: {error}") from error
 
-    def _check(self, options: dict[str, Any]) -> None:
-        """Raise a DataError that names every changed option that may not change."""
-        # An option that is newer than the run counts with its default.
+    def check(self, options: dict[str, Any]) -> None:
+        """Check that a run can go on from here.
+
+        Raises:
+            DataError: there is no state, it is damaged, or it is of a run with other options; names them all.
+        """
+        if not self.exists():
+            raise DataError(f"{self._state}: no state to resume from")
+        # An option that is newer than the run has its default.
         before = {name: option.default for name, option in TrainingOptions.model_fields.items()}
         before |= self._read("options.json")
         changed = [

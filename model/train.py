@@ -81,7 +81,9 @@ class Trainer:
         options.transformer((options.vocabulary_size,) * 2)  # finds contradictions before anything is written
         self.out, self.options, self.device = out, options, torch_device(options)
         self.folder = RunFolder(out, options.average)
-        resume = self.folder.exists()  # a run that was killed before its first save starts again
+        resume = self.folder.exists()  # a run that was killed before it saved anything begins anew
+        if resume:
+            self.folder.check(self._options())
         start = initial_model(init, options) if init and not resume else None
         report(f"reading {', '.join(map(str, train_files))} and {dev_file}")
         self.dev = read_reporting(dev_file)
@@ -105,7 +107,7 @@ class Trainer:
             self.model, rate=options.rate, adam_rate=options.adam_rate, weight_decay=options.weight_decay
         )
         self.schedule = Schedule(options.rate, options.warmup_steps, options.decay_steps, options.steps)
-        self.progress = self.folder.load(self.model, self.optimizers, self._options()) if resume else Progress()
+        self.progress = self.folder.load(self.model, self.optimizers) if resume else Progress()
         self.provenance = {
             "train": files,
             "weights": pairs.mixture.report(),
@@ -367,9 +369,11 @@ def initial_model(init: Path, options: TrainingOptions) -> Transformer:
         BundleError: `init` is no checkpoint.
         DataError: the options need another architecture; the message names all differences.
     """
-    model, tokenizer = load_checkpoint(init)
-    wanted = options.transformer(tokenizer.vocabulary_sizes).model_dump()
-    faults = [f"{k} is {v!r} there, {wanted[k]!r} here" for k, v in model.config.model_dump().items() if v != wanted[k]]
+    model, _ = load_checkpoint(init)
+    sizes = {"source_vocabulary_size", "target_vocabulary_size"}  # those of the checkpoint's tokenizer, as is seen
+    there = model.config.model_dump()
+    here = options.transformer((options.vocabulary_size,) * 2).model_dump(exclude=sizes)
+    faults = [f"{k} is {there[k]!r} there, {value!r} here" for k, value in here.items() if value != there[k]]
     if faults:
         raise DataError(f"{init}: cannot start from another architecture: {'; '.join(faults)}")
     return model

@@ -34,6 +34,10 @@ class Run:
     def save(self) -> None:
         self.folder.save(self.model, self.optimizers, self.progress, OPTIONS)
 
+    def load(self) -> Progress:
+        self.folder.check(OPTIONS)
+        return self.folder.load(self.model, self.optimizers)
+
     def same_weights(self, other: "Run") -> bool:
         mine, others = weights(self.model), weights(other.model)
         return all(torch.equal(mine[name], others[name]) for name in mine)
@@ -47,7 +51,7 @@ def test_a_loaded_state_goes_on_bitwise(build: Build, tmp_path: Path) -> None:
     run.save()
     run.train(2)
     torch.manual_seed(77)
-    resumed.progress = resumed.folder.load(resumed.model, resumed.optimizers, OPTIONS)
+    resumed.progress = resumed.load()
     assert resumed.progress.step == 2
     assert [tuple(point) for point in resumed.progress.curve] == [(2, 1.5)]
     resumed.train(2)
@@ -59,7 +63,7 @@ def test_progress_is_kept_whole(build: Build, tmp_path: Path) -> None:
     run.train(1)
     run.progress = Progress(1, 2, 3, 4, 5, 6.5, 7, 8.5, 9, [(1, 0.5)], [(1, 12.25)])
     run.save()
-    loaded = run.folder.load(run.model, run.optimizers, OPTIONS)
+    loaded = run.load()
     assert asdict(loaded) | {"curve": [], "evaluations": []} == asdict(run.progress) | {"curve": [], "evaluations": []}
     assert [tuple(point) for point in loaded.evaluations] == [(1, 12.25)]
 
@@ -106,7 +110,7 @@ def test_an_interrupted_save_leaves_what_the_old_state_needs(
         patch.setattr("model.replacing.os.rename", killed)
         with pytest.raises(KeyboardInterrupt):
             run.save()
-    assert run.folder.load(run.model, run.optimizers, OPTIONS).step == 2
+    assert run.load().step == 2
     assert torch.equal(weights(run.model)["encoder_norm.bias"], old)
     assert len(run.folder.snapshots(2)) == 2
 
@@ -117,17 +121,17 @@ def test_a_kill_between_the_two_renames(build: Build, tmp_path: Path) -> None:
     run.save()
     (tmp_path / "state").rename(tmp_path / "state.old")
     (tmp_path / "state.partial").mkdir()
-    assert run.folder.load(run.model, run.optimizers, OPTIONS).step == 1
+    assert run.load().step == 1
     run.train(1)
     run.save()
-    assert run.folder.load(run.model, run.optimizers, OPTIONS).step == 2
+    assert run.load().step == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["snapshots", "state"]
 
 
 def test_nothing_to_resume_from(build: Build, tmp_path: Path) -> None:
     run = Run(build, tmp_path)
     with pytest.raises(DataError, match="no state to resume from"):
-        run.folder.load(run.model, run.optimizers, OPTIONS)
+        run.folder.check(OPTIONS)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "progress.json", "options.json"])
@@ -137,12 +141,12 @@ def test_a_damaged_state(build: Build, tmp_path: Path, name: str) -> None:
     run.save()
     (tmp_path / "state" / name).write_bytes((tmp_path / "state" / name).read_bytes()[:7])
     with pytest.raises(DataError, match=rf"{name}: cannot read: "):
-        run.folder.load(run.model, run.optimizers, OPTIONS)
+        run.load()
 
 
 def test_a_run_may_go_on_longer_but_not_as_another_run(build: Build, tmp_path: Path) -> None:
     run = Run(build, tmp_path)
     run.save()
-    run.folder.load(run.model, run.optimizers, OPTIONS | {"steps": 200})
+    run.folder.check(OPTIONS | {"steps": 200})
     with pytest.raises(DataError, match="seed was 1, is 2"):
-        run.folder.load(run.model, run.optimizers, OPTIONS | {"seed": 2})
+        run.folder.check(OPTIONS | {"seed": 2})

@@ -420,6 +420,17 @@ def test_refuses_to_start_from_another_architecture(trainer: NewTrainer, finishe
     assert not (tmp_path / "second").exists()
 
 
+def test_vocabularies_of_two_sizes_are_not_joint(trainer: NewTrainer, tmp_path: Path) -> None:
+    options = {"vocabulary_size": 5000, "joint": False, "steps": 3}
+    trainer(tmp_path / "out", **options).run()
+    config = load_checkpoint(tmp_path / "out" / "checkpoint")[0].config
+    assert config.source_vocabulary_size != config.target_vocabulary_size
+    with pytest.raises(DataError, match="joint was False, is True"):
+        trainer(tmp_path / "out", resume=True, **options | {"joint": True})
+    with pytest.raises(DataError, match="share_embeddings is False there, True here"):
+        trainer(tmp_path / "second", init=tmp_path / "out" / "checkpoint")
+
+
 def test_refuses_a_folder_with_something_in_it(trainer: NewTrainer, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("precious")

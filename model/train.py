@@ -82,9 +82,10 @@ class Trainer:
         self.out, self.options, self.device = out, options, torch_device(options)
         self.folder = RunFolder(out, options.average)
         resume = self.folder.exists()  # a run that was killed before it saved anything begins anew
+        start = initial_model(init, options) if init and not resume else None
+        self.init = init and sha256(init / WEIGHTS)
         if resume:
             self.folder.check(self._options())
-        start = initial_model(init, options) if init and not resume else None
         report(f"reading {', '.join(map(str, train_files))} and {dev_file}")
         self.dev = read_reporting(dev_file)
         pairs, files = open_pairs(train_files, out, options, anew=not resume)
@@ -112,8 +113,8 @@ class Trainer:
             "train": files,
             "weights": pairs.mixture.report(),
             "dev": {"file": dev_file.name, "sha256": sha256(dev_file), "pairs": len(self.dev)},
-            "init": init and {"sha256": sha256(init / WEIGHTS)},
-            "options": self._options() | {"vocabulary_size": max(self.tokenizer.vocabulary_sizes)},
+            "init": self.init and {"sha256": self.init},
+            "options": options.model_dump(mode="json") | {"vocabulary_size": max(self.tokenizer.vocabulary_sizes)},
             "versions": {"torch": torch.__version__, "python": platform.python_version()},
         }
         self.loss = Loss(self.model, smoothing=options.label_smoothing, compiled=options.compile)
@@ -213,7 +214,8 @@ class Trainer:
         self.folder.save(self.model, self.optimizers, self.progress, self._options(), snapshot=snapshot)
 
     def _options(self) -> dict[str, Any]:
-        return self.options.model_dump(mode="json")
+        """List what a resumed run is asked for again: the options, and the hash of the checkpoint it started from."""
+        return self.options.model_dump(mode="json") | {"init": self.init}
 
     def _evaluate(self) -> None:
         """Score the average of the newest snapshots on dev; save it if it is the best so far. Draw the curve."""

@@ -365,7 +365,7 @@ def test_the_decoder_may_be_a_recurrence(trainer: NewTrainer, tmp_path: Path) ->
 def test_a_run_of_before_an_option_was_there_goes_on(trainer: NewTrainer, finished: Path) -> None:
     file = finished / "state" / "options.json"
     before = json.loads(file.read_text())
-    del before["decoder"]
+    del before["decoder"], before["init"]
     file.write_text(json.dumps(before))
     assert trainer(finished, resume=True, steps=15).run().step == 15
     file.write_text(json.dumps(before))
@@ -412,6 +412,21 @@ def test_starts_from_a_checkpoint(trainer: NewTrainer, finished: Path, tmp_path:
     assert report["init"] == {"sha256": sha256(init / "model.safetensors")}
     tokenizers = [tmp_path / run / "checkpoint" / "tokenizer.model" for run in ("finished", "second")]
     assert tokenizers[0].read_bytes() == tokenizers[1].read_bytes()
+
+
+def test_resumed_from_another_checkpoint_or_none(trainer: NewTrainer, finished: Path, tmp_path: Path) -> None:
+    out, init = tmp_path / "second", finished / "checkpoint"
+    trainer(out, init=init, steps=3).run()
+    with pytest.raises(DataError, match=r"other options: init was [0-9a-f]{64}, is None"):
+        trainer(out, resume=True, steps=3)
+    with pytest.raises(DataError, match=r"other options: init was [0-9a-f]{64}, is [0-9a-f]{64}"):
+        trainer(out, resume=True, init=out / "checkpoint", steps=3)
+    with pytest.raises(DataError, match=r"other options: init was None, is [0-9a-f]{64}"):
+        trainer(finished, resume=True, init=init)
+    trainer(out, resume=True, init=init, steps=6).run()
+    report = json.loads((out / "checkpoint" / "training.json").read_text())
+    assert report["init"] == {"sha256": sha256(init / "model.safetensors")}
+    assert "init" not in report["options"]
 
 
 def test_refuses_to_start_from_another_architecture(trainer: NewTrainer, finished: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Pairs whose sides cannot be translations of each other, found by counting alone."""
 
 import re
+import unicodedata
 from collections import Counter
 from typing import Final
 
@@ -31,9 +32,14 @@ def fault(source: str, target: str) -> str | None:
 
 
 def _numbers(text: str) -> Counter[str]:
-    """Count the numbers that are not written as words; separators of thousands and decimals differ by language."""
-    return Counter(digits for digits in _NUMBER.findall(text) if len(digits) > 2 or int(digits) > _LARGEST_WORD)
+    """Count the numbers that no words may stand for; separators of thousands and decimals differ by language.
+
+    So do digits by script: 1998 is the same in those of Arabic.
+    """
+    numbers = ("".join(str(int(digit)) for digit in digits) for digits in _NUMBER.findall(text))
+    return Counter(digits for digits in numbers if len(digits) > 2 or int(digits) > _LARGEST_WORD)
 
 
 def _share_of_letters(text: str) -> float:
-    return sum(character.isalpha() or character == " " for character in text) / len(text)
+    """Count letters, the vowel signs and other marks that many scripts set around them, and blanks."""
+    return sum(character == " " or unicodedata.category(character)[0] in "LM" for character in text) / len(text)

@@ -15,6 +15,10 @@ from model.filtering import fault
         ("We meet at 2:30 pm.", "Wir treffen uns um 14:30 Uhr.", None),
         ("#### ---- |||| ====", "#### ---- |||| ====", "letters"),
         ("42", "42", None),
+        ("He was born in 1998.", "ولد في عام ١٩٩٨.", None),
+        ("He was born in 1998.", "ولد في عام ١٩٨٩.", "numbers"),
+        ("We have travelled to the country of Myanmar.", "ကျွန်တော်တို့ မြန်မာနိုင်ငံသို့ သွားခဲ့ကြသည်။", None),
+        ("7" * 5000, "8" * 5000, "numbers"),  # more than int() takes
     ],
 )
 def test_fault(source: str, target: str, expected: str | None) -> None:

@@ -61,7 +61,8 @@ def _places(pair: Pair, count: int, random: Random) -> list[_Place]:
     """Choose places: shared words first, then places between words."""
     shared, seams = _shared(*pair), _seams(*pair)
     places = random.sample(shared, min(len(shared), count))
-    return places + random.choices(seams, k=count - len(places))
+    # In the order of the seams: some of them are one place where a side has no words.
+    return places + [seams[one] for one in sorted(random.choices(range(len(seams)), k=count - len(places)))]
 
 
 def _put(pair: Pair, places: Sequence[_Place], new: Callable[[str, Random], str], random: Random) -> Pair:
@@ -112,7 +113,8 @@ def _at(source: int, target: int, forms: tuple[str, ...]) -> _Place:
 
 
 def edited(text: str, places: Sequence[tuple[int, int]], things: Sequence[str]) -> str:
-    """Write items in place of spans [start, stop) of a text; items of the same place in the given order."""
-    for (start, stop), thing in sorted(zip(places, things, strict=True), key=lambda edit: edit[0], reverse=True):
+    """Write things in place of characters [start, stop) of a text; those of one place in the order given."""
+    edits = sorted(zip(places, range(len(places)), things, strict=True))
+    for (start, stop), _, thing in reversed(edits):  # so that the places before stay what they are
         text = text[:start] + thing + text[stop:]
     return text

@@ -58,3 +58,16 @@ def test_stand_ins_stand_at_marks_that_both_sides_have() -> None:
         source, target = ([word for word in re.findall(r"\w+", side) if word in STAND_INS] for side in sides)
         assert source == target
     assert sum("rains, we" not in source for source, _ in made) > 20
+
+
+def test_things_at_one_place_come_in_the_order_given() -> None:
+    places = [(2, 2), (0, 1), (2, 2), (2, 3)]
+    assert copying.edited("abc", places, ["1", "2", "3", "4"]) == "2b134"
+
+
+def test_what_is_put_beside_marks_alone_stands_for_itself() -> None:
+    for seed in range(100):
+        for sides in (copying.stand_ins(pair, Random(seed)) for pair in (("0", "?"), ("?", "?"))):
+            source, target = ([word for word in re.findall(r"\w+", side) if word in STAND_INS] for side in sides)
+            assert sorted(source) == sorted(target)
+            assert source

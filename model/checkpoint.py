@@ -68,8 +68,9 @@ def save_checkpoint(
     """
     with replacing(folder) as partial:
         write_tensors({name: tensor.half() for name, tensor in weights(model).items()}, partial / WEIGHTS)
-        (partial / CONFIG).write_text(model.config.model_dump_json(indent=2) + "\n")
-        (partial / TRAINING).write_text(json.dumps(training, indent=2, ensure_ascii=False) + "\n")
+        (partial / CONFIG).write_text(model.config.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        record = json.dumps(training, indent=2, ensure_ascii=False)
+        (partial / TRAINING).write_text(record + "\n", encoding="utf-8")
         lines = list(zip(pairs.sources, pairs.targets, strict=True))[:PARITY_PAIRS]
         (partial / PARITY).write_text("".join(f"{source}\t{target}\n" for source, target in lines), encoding="utf-8")
         copy_tokenizer(tokenizer_folder, partial)

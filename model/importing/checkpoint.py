@@ -40,8 +40,8 @@ def write_checkpoint(out: Path, network: Network, weights: Weights, texts: Texts
     compare_shapes(network.config, shapes, out)
     _check_unread(network, weights)
     with replacing(out) as partial:
-        (partial / CONFIG).write_text(network.config.model_dump_json(indent=2) + "\n")
-        (partial / LANGUAGES).write_text(texts.languages.model_dump_json(indent=2) + "\n")
+        (partial / CONFIG).write_text(network.config.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        (partial / LANGUAGES).write_text(texts.languages.model_dump_json(indent=2) + "\n", encoding="utf-8")
         (partial / IMPORT).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         for name, content in texts.tokenizer.items():
             (partial / name).write_bytes(content)

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,6 +43,19 @@ def test_saved_again_it_is_the_same(checkpoint: Path, tokenizer_folder: Path, tm
     save_checkpoint(tmp_path / "again", model, tokenizer_folder, {}, CORPUS)
     for name in ("model.safetensors", "config.json", "tokenizer.model"):
         assert (tmp_path / "again" / name).read_bytes() == (checkpoint / name).read_bytes()
+
+
+def test_no_encoding_of_a_locale_is_used(checkpoint: Path, tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from model.checkpoint import load_checkpoint, save_checkpoint
+from model.corpus import Corpus
+there, out = Path({str(checkpoint)!r}), Path({str(tmp_path / "again")!r})
+save_checkpoint(out, load_checkpoint(there)[0], there, {{"note": "sch\\xf6n"}}, Corpus([], [], []))
+"""
+    ascii_locale = os.environ | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    subprocess.run([sys.executable, "-c", code], env=ascii_locale, check=True)
+    assert "schön" in (tmp_path / "again" / "training.json").read_text(encoding="utf-8")
 
 
 def test_half_precision_and_tied_weights_once(checkpoint: Path) -> None:

@@ -144,6 +144,8 @@ def _languages(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -
     if missing:
         flags = " and ".join(f"--{side}-language" for side in missing)
         parser.error(f"{flags} needed: the checkpoint does not say for which languages it was trained")
+    if source.lower() == target.lower():
+        parser.error(f"--source-language, --target-language: both are {source}")
     return Languages.pair(source, target) if known is None else _renamed(known, source, target)
 
 

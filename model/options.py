@@ -1,8 +1,8 @@
 """Training options, as data."""
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dragoman.bundle import DecoderCell
 from model.augmentation.kinds import Kind
@@ -56,6 +56,12 @@ class TrainingOptions(BaseModel):
     bf16: bool = Field(default=False, description="bf16 products (a GPU always; a CPU with native bf16 gains too)")
     compile: bool = Field(default=False, description="torch.compile: a minute or two to start, then faster")
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where to train")
+
+    @model_validator(mode="after")
+    def _two_languages(self) -> Self:
+        if self.source_language and self.source_language.lower() == self.target_language.lower():
+            raise ValueError(f"source_language and target_language are both {self.source_language}")
+        return self
 
     def transformer(self, vocabulary_sizes: tuple[int, int]) -> TransformerConfig:
         """Make the configuration for these options.

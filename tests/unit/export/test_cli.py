@@ -59,6 +59,12 @@ def record(checkpoint: Path, **options: str) -> None:
     (checkpoint / "training.json").write_text(json.dumps({"options": options}))
 
 
+def test_a_language_into_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    languages = "--source-language=de", "--target-language=de"
+    line = refused(capsys, "export", CHECKPOINT, "--out", "x", *languages)
+    assert line == "dragoman export: --source-language, --target-language: both are de\n"
+
+
 @pytest.mark.parametrize("command", ["train", "export", "evaluate"])
 def test_help_and_bad_arguments_need_no_torch(command: str) -> None:
     code = (

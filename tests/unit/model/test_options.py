@@ -42,6 +42,7 @@ def test_vocabularies_apart() -> None:
         {"rate": float("inf")},
         {"weight": {"*": float("nan")}},
         {"learning_rate": 1},
+        {"source_language": "de-AT", "target_language": "de-at"},
     ],
 )
 def test_refuses(fields: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -123,22 +122,6 @@ class Transformer(nn.Module):
             tuple(part.unflatten(-1, heads).transpose(1, 2) for part in keys_values.chunk(2, dim=-1))
             for keys_values in (layer.cross_attention.key_value(source) for layer in self.decoder)  # type: ignore[operator, union-attr]
         ]
-
-    def memory_projection(self) -> nn.Linear:
-        """Combine the projections of `project_memory` of all layers into one.
-
-        Returns:
-            d_model to decoder_layers * 2 * heads * head_dim: a layer's keys, its values, the next layer's keys, ...
-        """
-        config = self.config
-        layers = [cast(DecoderLayer, layer).cross_attention.key_value for layer in self.decoder]
-        width = sum(layer.out_features for layer in layers)
-        projection = nn.Linear(config.d_model, width, bias=config.bias)
-        with torch.no_grad():
-            projection.weight.copy_(torch.cat([layer.weight for layer in layers]))
-            if config.bias:
-                projection.bias.copy_(torch.cat([layer.bias for layer in layers]))
-        return projection
 
     def step(
         self, ids: Tensor, lengths: Tensor, caches: Sequence[Cache], memory: list[KeyValue], memory_lengths: Tensor

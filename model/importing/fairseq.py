@@ -10,7 +10,6 @@ from model.importing.source import Source
 
 # fairseq has these before all pieces; SentencePiece has <unk>, <s> and </s>, so its ids are lower by one.
 HEAD: Final = ("<s>", "<pad>", "</s>", "<unk>")
-OFFSET: Final = 1
 _OWN_HEAD: Final = ["<unk>", "<s>", "</s>"]
 _MASK: Final = "<mask>"
 

@@ -32,10 +32,7 @@ def fault(source: str, target: str) -> str | None:
 
 
 def _numbers(text: str) -> Counter[str]:
-    """Count the numbers that no words may stand for; separators of thousands and decimals differ by language.
-
-    So do digits by script: 1998 is the same in those of Arabic.
-    """
+    """Count the numbers that are not written as words, in any digits; separators differ by language."""
     numbers = ("".join(str(int(digit)) for digit in digits) for digits in _NUMBER.findall(text))
     return Counter(digits for digits in numbers if len(digits) > 2 or int(digits) > _LARGEST_WORD)
 

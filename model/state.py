@@ -104,10 +104,10 @@ class RunFolder:
         return self._state.exists()
 
     def load(self, model: Transformer, optimizers: Optimizers) -> Progress:
-        """Take back the newest state, the generators of random numbers included; only after `check`.
+        """Restore the newest state, including the random number generators; call `check` first.
 
         Raises:
-            DataError: it is damaged.
+            DataError: the state is damaged.
         """
         load_weights(model, read_tensors(self._state / "model.safetensors"), self._state)
         tensors = read_tensors(self._state / "optimizer.safetensors")
@@ -126,10 +126,10 @@ class RunFolder:
             raise DataError(f"{file}: cannot read: {error}") from error
 
     def check(self, options: dict[str, Any]) -> None:
-        """Check that a run can go on from here.
+        """Check that a run can continue from the state.
 
         Raises:
-            DataError: there is no state, it is damaged, or it is of a run with other options; names them all.
+            DataError: there is no state, it is damaged, or the run had other options; the message names all of these.
         """
         if not self.exists():
             raise DataError(f"{self._state}: no state to resume from")

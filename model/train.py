@@ -81,7 +81,7 @@ class Trainer:
         options.transformer((options.vocabulary_size,) * 2)  # finds contradictions before anything is written
         self.out, self.options, self.device = out, options, torch_device(options)
         self.folder = RunFolder(out, options.average)
-        resume = self.folder.exists()  # a run that was killed before it saved anything begins anew
+        resume = self.folder.exists()  # a run that was killed before its first save starts again
         start = initial_model(init, options) if init and not resume else None
         self.init = init and sha256(init / WEIGHTS)
         if resume:
@@ -324,8 +324,8 @@ def open_pairs(
         The pairs, and a record of each file, for training.json.
 
     Raises:
-        DataError: a file cannot be used, is not the one that the run began with, or the weights do not fit; or a folder
-            of the user's has the corpus's name.
+        DataError: a file is unusable or differs from the stored one; the weights do not match the corpus; or no run
+            made the folder `corpus`.
     """
     folder = out / "corpus"
     if anew:
@@ -372,7 +372,7 @@ def initial_model(init: Path, options: TrainingOptions) -> Transformer:
         DataError: the options need another architecture; the message names all differences.
     """
     model, _ = load_checkpoint(init)
-    sizes = {"source_vocabulary_size", "target_vocabulary_size"}  # those of the checkpoint's tokenizer, as is seen
+    sizes = {"source_vocabulary_size", "target_vocabulary_size"}  # the tokenizer of the checkpoint decides them
     there = model.config.model_dump()
     here = options.transformer((options.vocabulary_size,) * 2).model_dump(exclude=sizes)
     faults = [f"{k} is {there[k]!r} there, {value!r} here" for k, value in here.items() if value != there[k]]

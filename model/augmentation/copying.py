@@ -61,7 +61,7 @@ def _places(pair: Pair, count: int, random: Random) -> list[_Place]:
     """Choose places: shared words first, then places between words."""
     shared, seams = _shared(*pair), _seams(*pair)
     places = random.sample(shared, min(len(shared), count))
-    # In the order of the seams: some of them are one place where a side has no words.
+    # Sorted: where a side has no words, several seams are one place.
     return places + [seams[one] for one in sorted(random.choices(range(len(seams)), k=count - len(places)))]
 
 
@@ -113,8 +113,8 @@ def _at(source: int, target: int, forms: tuple[str, ...]) -> _Place:
 
 
 def edited(text: str, places: Sequence[tuple[int, int]], things: Sequence[str]) -> str:
-    """Write things in place of characters [start, stop) of a text; those of one place in the order given."""
+    """Write items in place of spans [start, stop) of a text; items of the same place in the given order."""
     edits = sorted(zip(places, range(len(places)), things, strict=True))
-    for (start, stop), _, thing in reversed(edits):  # so that the places before stay what they are
+    for (start, stop), _, thing in reversed(edits):  # from the end: earlier places stay valid
         text = text[:start] + thing + text[stop:]
     return text

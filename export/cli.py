@@ -17,6 +17,7 @@ from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from dragoman.invalid import describe
 from dragoman.language_marks import Languages
 from model.layout import CONFIG, LANGUAGES, PARITY, PARITY_PAIRS, is_checkpoint, languages
+from model.replacing import check_target
 
 if TYPE_CHECKING:
     from model.corpus import Corpus
@@ -37,6 +38,7 @@ def export(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     if (kind := kind_of(arguments.checkpoint)) != "checkpoint":
         raise DataError(f"{arguments.checkpoint}: is a {kind}, not a checkpoint")
+    check_target(arguments.out, MANIFEST, [arguments.checkpoint, *filter(None, [arguments.data])])
     arguments.languages = _languages(parser, arguments)
     return run("export", lambda: _export(arguments))
 

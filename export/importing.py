@@ -13,6 +13,8 @@ from dragoman.bundle import Precision
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_OK
 from export.cli import NOTE_HELP, export, model_name, note, run, say
+from model.layout import IMPORT
+from model.replacing import check_target
 from plugins.library.fetching import LICENCES, Fetched, fetch
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ def import_(argv: list[str]) -> int:
         parser.error("--name, --note and --data are for the bundle: give --bundle")
     if arguments.data and not arguments.data.is_file():
         raise DataError(f"{arguments.data}: no such file")
+    check_target(arguments.out, IMPORT, [Path(arguments.source), *filter(None, [arguments.data])])
     return run("import", lambda: _run(arguments))
 
 

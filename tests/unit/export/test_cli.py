@@ -90,6 +90,17 @@ def test_languages_are_required_where_the_checkpoint_has_none(checkpoint: Path, 
         assert "--source-language and --target-language needed" in line
 
 
+def test_a_folder_of_other_things_is_not_replaced(checkpoint: Path, tmp_path: Path, capsys) -> None:
+    line = refused(capsys, "export", checkpoint, "--out", checkpoint.parent)
+    assert line == f"dragoman export: {tmp_path}: would be replaced, with {checkpoint} in it; name another folder\n"
+    (tmp_path / "models" / "en-de").mkdir(parents=True)
+    line = refused(capsys, "export", checkpoint, "--out", tmp_path / "models")
+    assert f"{tmp_path / 'models'}: would be replaced, but holds other things" in line
+    line = refused(capsys, "export", checkpoint, "--out", ".")
+    assert "name another folder" in line
+    assert (tmp_path / "models" / "en-de").is_dir()
+
+
 def test_languages_of_the_checkpoint_are_taken_and_flags_win(checkpoint: Path, targets: list[Target], tmp_path) -> None:
     record(checkpoint, source_language="fr", target_language="it")
     command = ["export", str(checkpoint), "--out", str(tmp_path / "x"), "--data", str(DATA)]

@@ -46,6 +46,15 @@ def test_a_checkpoint_and_what_is_said_of_it(opus: Path, tmp_path: Path, capsys:
     assert record["warnings"] == ["generation_config.json: no_repeat_ngram_size is 3, and is not applied"]
 
 
+def test_a_folder_of_other_things_is_not_replaced(
+    opus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "would be replaced, with" in refused(capsys, opus, "--out", opus.parent)
+    (tmp_path / "notes.txt").touch()
+    assert "would be replaced, but holds other things (no import.json)" in refused(capsys, opus, "--out", tmp_path)
+    assert (tmp_path / "notes.txt").is_file()
+
+
 def test_a_model_of_firefox_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,9 +11,9 @@ from dragoman.errors import BundleError, DataError
 from dragoman.invalid import describe
 from dragoman.tokenizer import Tokenizer
 from model.config import TransformerConfig
-from model.importing.weights import SafetensorsWeights, Weights
 from model.layout import CONFIG, WEIGHTS
 from model.parameters import compare_shapes
+from model.safetensors_file import SafetensorsWeights, Weights
 
 Floats = NDArray[np.floating]
 

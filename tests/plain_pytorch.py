@@ -6,8 +6,8 @@ from itertools import groupby
 from dragoman.bundle import target_limit
 from export.parameters import Parameters
 from export.samples import Sample
+from model.arrays import Array, DType
 from model.decoding import greedy
-from model.importing.arrays import Array, DType
 from model.transformer import Transformer
 
 _BATCH = 64
@@ -34,7 +34,7 @@ def decode(model: Transformer, samples: Sequence[Sample], max_target_tokens: int
 
 
 class _Held:
-    """The weights of a module, as `model.importing.weights.Weights`."""
+    """The weights of a module, as `model.safetensors_file.Weights`."""
 
     def __init__(self, model: Transformer) -> None:
         self._arrays = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}

@@ -10,7 +10,7 @@ from model.importing.family import Family, Network, Texts, Wanted
 from model.importing.generation import Generation, read_generation
 from model.importing.settings import activation, check_keys, whole
 from model.importing.source import Source
-from model.importing.weights import Weights
+from model.safetensors_file import Weights
 
 # The offset of the first position: fairseq counts from the position after the padding id, whatever that id is.
 _OFFSET: Final = 2

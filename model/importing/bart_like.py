@@ -8,13 +8,14 @@ import numpy as np
 
 from dragoman.bundle import DecoderCell
 from dragoman.errors import DataError
+from model.arrays import Array
 from model.config import TransformerConfig
-from model.importing.arrays import Array
 from model.importing.family import Network, Recipe
 from model.importing.generation import Generation
 from model.importing.settings import activation, configuration, flag, whole
 from model.importing.source import CONFIG, Source
-from model.importing.weights import Weights, are_equal
+from model.importing.weights import are_equal
+from model.safetensors_file import Weights
 
 # Keys of config.json that `network` reads.
 _USED_WORDS: Final = """

@@ -10,12 +10,12 @@ import numpy as np
 
 from dragoman.bundle import SHORTLIST
 from dragoman.errors import DataError
-from model.importing.arrays import TYPES, Array, DType
+from model.arrays import TYPES, Array, DType
 from model.importing.family import Network, Recipe, Texts
-from model.importing.weights import Weights
 from model.layout import CONFIG, IMPORT, LANGUAGES, WEIGHTS
 from model.parameters import Shape, compare_shapes
 from model.replacing import replacing
+from model.safetensors_file import Weights
 
 _NAMES: Final = {dtype: name for name, dtype in TYPES.items()}
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from dragoman.errors import DataError
-from model.importing.arrays import BFLOAT16, Array, DType
+from model.arrays import BFLOAT16, Array, DType
 from model.importing.start_row import shape_with_start, with_start
 
 _VERSIONS: Final = (4, 5, 6)
@@ -40,7 +40,7 @@ class _Variable(NamedTuple):
 
 
 class Ct2Weights:
-    """The weights of a file, as `model.importing.weights.Weights`; integer weights are read as fp32.
+    """The weights of a file, as `model.safetensors_file.Weights`; what is in whole numbers is read as fp32.
 
     Attributes:
         specification: the kind of model, such as "TransformerSpec".

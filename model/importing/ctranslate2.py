@@ -17,7 +17,8 @@ from model.importing.ct2_file import Ct2Weights
 from model.importing.family import Family, Network, Recipe, Texts, Wanted
 from model.importing.settings import configuration
 from model.importing.source import CONFIG, CT2_MODEL, Source
-from model.importing.weights import Weights, are_equal
+from model.importing.weights import are_equal
+from model.safetensors_file import Weights
 
 _BIAS: Final = "decoder/projection/bias"
 _METADATA: Final = "metadata.json"  # of Argos

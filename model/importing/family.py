@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman.language_marks import Languages
+from model.arrays import Array
 from model.config import TransformerConfig
-from model.importing.arrays import Array
 from model.importing.source import Source
-from model.importing.weights import Weights
+from model.safetensors_file import Weights
 
 
 @dataclass(frozen=True)

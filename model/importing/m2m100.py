@@ -9,7 +9,7 @@ from model.importing.family import Family, Network, Texts, Wanted
 from model.importing.generation import Generation, read_generation
 from model.importing.settings import activation, check_keys, whole
 from model.importing.source import CONFIG, Source
-from model.importing.weights import Weights
+from model.safetensors_file import Weights
 
 # Keys in older files; BART had these switches, and M2M100 always has these values.
 _FIXED: Final = {

@@ -14,7 +14,7 @@ from model.importing.family import Family, Network, Texts, Wanted
 from model.importing.generation import Generation, read_generation
 from model.importing.settings import activation, check_keys, flag, whole
 from model.importing.source import CONFIG, Source
-from model.importing.weights import Weights
+from model.safetensors_file import Weights
 from model.tables import sinusoids
 
 # Keys in older files; BART had these switches, and Marian always has these values.

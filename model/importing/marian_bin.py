@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from model.importing.arrays import Array, DType
+from model.arrays import Array, DType
 
 _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<QQQQ")  # sizes of name, type, dimensions and content

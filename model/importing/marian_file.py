@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 
 from dragoman.errors import DataError
-from model.importing.arrays import Array, DType
+from model.arrays import Array, DType
 from model.importing.marian_bin import MarianBin
 from model.importing.start_row import shape_with_start, with_start
 
@@ -46,7 +46,7 @@ _PARTS: Final = {"W": "weight", "b": "bias", "scale": "weight", "bias": "bias"}
 
 
 class MarianWeights:
-    """The weights of a file, as `model.importing.weights.Weights`; a weight with an unknown name keeps it.
+    """The weights of a file, as `model.safetensors_file.Weights`; one whose name is unknown here keeps it.
 
     Attributes:
         settings: the settings of the model in the file, `special:model.yml`.

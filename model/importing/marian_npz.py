@@ -18,7 +18,7 @@ from model.importing.generation import Generation
 from model.importing.marian import OwnVocabulary
 from model.importing.marian_file import MarianWeights
 from model.importing.source import DECODER, Source
-from model.importing.weights import Weights
+from model.safetensors_file import Weights
 
 _MODELS: Final = ("source.spm", "target.spm")  # used with vocabularies that are no SentencePiece models
 _PAD: Final = "<pad>"

@@ -6,7 +6,7 @@ zeros is added after the pieces, and banned from the output.
 
 import numpy as np
 
-from model.importing.arrays import Array
+from model.arrays import Array
 
 
 def with_start(table: Array) -> Array:

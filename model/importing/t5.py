@@ -14,7 +14,8 @@ from model.importing.family import Family, Network, Recipe, Texts, Wanted
 from model.importing.generation import Generation, read_generation
 from model.importing.settings import ACTIVATIONS, check_keys, configuration, flag, whole
 from model.importing.source import CONFIG, Source
-from model.importing.weights import Weights, are_equal
+from model.importing.weights import are_equal
+from model.safetensors_file import Weights
 
 _USED_WORDS: Final = """
 vocab_size d_model d_kv d_ff num_layers num_decoder_layers num_heads relative_attention_num_buckets

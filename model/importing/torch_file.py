@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from dragoman.errors import DataError
-from model.importing.arrays import BFLOAT16, TYPES, Array, DType
+from model.arrays import BFLOAT16, TYPES, Array, DType
 
 _ENTRY_MARK: Final = b"PK\x03\x04"
 _ENTRY: Final = struct.Struct("<4s22xHH")  # before a content in a zip archive: signature, size of name, of extra field
@@ -43,7 +43,7 @@ _DTYPES: Final[Mapping[str, DType]] = {
 
 
 class TorchWeights:
-    """The tensors of files, as `model.importing.weights.Weights`."""
+    """The tensors of files, as `model.safetensors_file.Weights`."""
 
     def __init__(self, files: Iterable[Path]) -> None:
         """Map the files, and read the positions of their tensors.

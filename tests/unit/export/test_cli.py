@@ -81,6 +81,17 @@ def test_help_and_bad_arguments_need_no_torch(command: str) -> None:
     assert bad.stderr.count("\n") == 1
 
 
+def test_export_needs_no_extra_of_import() -> None:
+    server = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    others = {"filelock": "filelock", "huggingface_hub": "huggingface_hub", "langcodes": "langcodes", "pyyaml": "yaml"}
+    extra = {line.partition(">")[0] for line in server["import"]}
+    trained = {line.partition(">")[0] for line in server["train"]}
+    assert extra - trained == {*others, "ml-dtypes"}  # which onnx needs, too
+    code = f"import sys; sys.modules.update(dict.fromkeys({[*others.values()]})); import export.write, export.quality"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_languages_are_required_where_the_checkpoint_has_none(checkpoint: Path, capsys) -> None:
     line = refused(capsys, "export", checkpoint, "--out", "x", "--source-language", "fr")
     assert "--target-language needed" in line

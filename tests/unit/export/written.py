@@ -18,7 +18,7 @@ from export.parameters import Parameters
 from export.teacher import Teacher
 from export.weights import WeightsFile
 from model.config import TransformerConfig
-from model.importing.weights import SafetensorsWeights
+from model.safetensors_file import SafetensorsWeights
 from model.transformer import Transformer
 
 CONFIG = TransformerConfig(source_vocabulary_size=9, target_vocabulary_size=9)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from torch._utils import _rebuild_parameter, _rebuild_tensor_v2
 
 from dragoman.errors import DataError
-from model.importing.arrays import BFLOAT16, Array
+from model.arrays import BFLOAT16, Array
 from model.importing.torch_file import TorchWeights
 
 TYPES = {

@@ -36,19 +36,19 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         print(f"release: {error}: {' '.join(str(error.stderr or error.stdout or '').split())[-300:]}", file=sys.stderr)
         return 1
-    _write_sums(partial)
+    write_sums(partial)
     shutil.rmtree(OUT, ignore_errors=True)
     partial.rename(OUT)
     print(f"{OUT.relative_to(ROOT)}: {release.version}, commit {release.commit}")
     return 0
 
 
-def _write_sums(folder: Path) -> None:
-    """Write the file that `sha256sum --check` reads."""
+def write_sums(folder: Path) -> None:
+    """Write the file that `sha256sum --check` reads, of what is published as files: all but the images, in one folder."""
     lines = []
-    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+    for file in sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".tar"):
         with file.open("rb") as stream:
-            lines.append(f"{hashlib.file_digest(stream, 'sha256').hexdigest()}  {file.relative_to(folder)}\n")
+            lines.append(f"{hashlib.file_digest(stream, 'sha256').hexdigest()}  {file.name}\n")
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from deploy.release import images, packages
+from deploy.release.__main__ import write_sums
 from deploy.release.source import NoReleaseError, Release
 
 ROOT = Path(__file__).parents[3]
@@ -122,3 +123,17 @@ def test_images_are_left_out_where_there_is_no_docker(
     release = Release.of(repository)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert images.write(release, tmp_path) == ["images skipped: there is no docker"]
+
+
+def test_the_sums_are_of_what_the_page_of_a_release_has(tmp_path: Path) -> None:
+    (tmp_path / "packages").mkdir()
+    names = ["dragoman-1.2.3-linux-amd64.tar", "packages/a.whl", "packages/b.tar.gz", "z.json"]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    write_sums(tmp_path)
+    page = tmp_path / "page"
+    page.mkdir()
+    for name in ("SHA256SUMS", *names[1:]):
+        (tmp_path / name).rename(page / Path(name).name)
+    checked = subprocess.run(["sha256sum", "--check", "SHA256SUMS"], cwd=page, capture_output=True, text=True)
+    assert (checked.returncode, checked.stdout) == (0, "a.whl: OK\nb.tar.gz: OK\nz.json: OK\n")

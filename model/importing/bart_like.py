@@ -194,7 +194,7 @@ def output_bias(weights: Weights, generation: Generation, rows: int) -> Array | 
         bias += weights.read(_BIAS).astype(np.float32).reshape(-1)
     for banned in generation.banned:
         if banned >= rows:
-            raise DataError(f"bad_words_ids: {banned} is not below the {rows} pieces of the target")
+            raise DataError(f"bad_words_ids, suppress_tokens: {banned} is not below the {rows} pieces of the target")
         bias[banned] = BANNED
     return bias if bool(bias.any()) else None
 

@@ -1,9 +1,11 @@
 """The decoding settings of a folder: start and end ids, banned ids, and settings that are not supported."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from dragoman.errors import DataError
+from model.importing.settings import whole
 from model.importing.source import CONFIG, GENERATION, Source
 
 # Settings that change greedy decoding, with their neutral values.
@@ -62,13 +64,12 @@ def read_generation(source: Source, *, pad_id: int, eos_id: int, start_id: int |
         found = next((s[key] for s in (settings, source.config) if s.get(key) is not None), default)
         if isinstance(found, list) and len(found) == 1:
             found = found[0]
-        if found is not None and not (isinstance(found, int) and not isinstance(found, bool) and found >= 0):
+        if found is not None and not _is_id(found):
             raise DataError(f"{file}: {key} must be one id, is {found!r:.80}")
         return found
 
     end = find("eos_token_id", eos_id)
-    pad = source.config.get("pad_token_id")
-    banned, warnings = _banned(settings, end)
+    banned, warnings = _banned(settings, end, file)
     warnings += [
         f"{file.name}: {key} is {settings[key]!r:.60}, and is not applied"
         for key, neutral in _NOT_APPLIED.items()
@@ -76,7 +77,7 @@ def read_generation(source: Source, *, pad_id: int, eos_id: int, start_id: int |
     ]
     forced = settings.get("forced_bos_token_id")
     return Generation(
-        pad_id=pad_id if pad is None else int(pad),
+        pad_id=whole(source, "pad_token_id", pad_id),
         eos_id=eos_id if end is None else end,
         start_id=find("decoder_start_token_id", start_id),
         forced_id=None if forced is None else find("forced_bos_token_id", None),
@@ -85,11 +86,27 @@ def read_generation(source: Source, *, pad_id: int, eos_id: int, start_id: int |
     )
 
 
-def _banned(settings: dict[str, Any], end: int | None) -> tuple[tuple[int, ...], list[str]]:
-    """Collect the banned ids, and a warning for each banned sequence of several ids."""
-    words = settings.get("bad_words_ids") or []
-    # Hugging Face ignores a ban of the end-of-sentence id; otherwise no translation would end.
+def _is_id(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _are_ids(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_id, value))
+
+
+def _banned(settings: dict[str, Any], end: int | None, file: Path) -> tuple[tuple[int, ...], list[str]]:
+    """Collect the ids that are never chosen, and a warning for each ban of several ids in a row.
+
+    Raises:
+        DataError: what is banned are no ids.
+    """
+    words, alone = settings.get("bad_words_ids") or [], settings.get("suppress_tokens") or []
+    if not (isinstance(words, list) and all(map(_are_ids, words))):
+        raise DataError(f"{file}: bad_words_ids must be a list of lists of ids, is {words!r:.80}")
+    if not _are_ids(alone):
+        raise DataError(f"{file}: suppress_tokens must be a list of ids, is {alone!r:.80}")
+    # Hugging Face leaves a ban of the end out, or nothing would ever end.
     single = {word[0] for word in words if len(word) == 1 and word[0] != end}
-    single |= set(settings.get("suppress_tokens") or [])
+    single |= set(alone)
     longer = [word for word in words if len(word) > 1]
     return tuple(sorted(single)), [f"bad_words_ids: {word!r:.60} is not banned, only single ids are" for word in longer]

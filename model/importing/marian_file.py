@@ -64,7 +64,7 @@ class MarianWeights:
             names = [name for name in self._content.names if name != _SETTINGS]
             self._headers = {name: self._content.header(name) for name in names}
             settings = yaml.safe_load(self._content.read(_SETTINGS).tobytes().rstrip(b"\0"))
-        except (OSError, ValueError, AttributeError, KeyError, zipfile.BadZipFile, yaml.YAMLError) as error:
+        except (OSError, EOFError, ValueError, AttributeError, KeyError, zipfile.BadZipFile, yaml.YAMLError) as error:
             reason = " ".join(str(error).split())
             raise DataError(f"{file}: cannot read a model of Marian: {reason:.200}") from error
         if not isinstance(settings, dict):

@@ -12,7 +12,8 @@ from model.importing.source import CONFIG, Source
 
 # Keys without effect on greedy decoding, in files of transformers 3 to 5.
 _HARMLESS_WORDS: Final = """
-_name_or_path architectures attn_implementation _attn_implementation classif_dropout classifier_dropout
+_name_or_path _commit_hash architectures attn_implementation _attn_implementation _attn_implementation_autoset
+classif_dropout classifier_dropout unsloth_fixed
 dtype encoder_layerdrop decoder_layerdrop finetuning_task gradient_checkpointing id2label init_std
 keys_to_ignore_at_inference label2id max_length min_length model_type num_hidden_layers hidden_size
 num_attention_heads num_labels _num_labels output_attentions output_hidden_states output_past

@@ -189,7 +189,10 @@ class Source:
             if self.has(single):
                 parts = {single}
             elif self.has(index):
-                parts = set(self.json(index).get("weight_map", {}).values())
+                weight_map = self.json(index).get("weight_map")
+                if not (isinstance(weight_map, dict) and weight_map):
+                    raise DataError(f"{self.folder / index}: weight_map must name the file of each weight")
+                parts = set(map(str, weight_map.values()))
             else:
                 continue
             if missing := sorted(name for name in parts if Path(name).name != name or not self.has(name)):

@@ -109,10 +109,10 @@ def json_ids(source: Source, name: str) -> dict[str, int]:
 def added_tokens(source: Source) -> dict[str, int]:
     """Collect the tokens of a tokenizer that are no pieces, with their ids, from all files that may name some."""
     found: dict[str, int] = {}
-    for entry in source.json(TOKENIZER).get("added_tokens", []):
+    for entry in source.json(TOKENIZER).get("added_tokens") or []:
         found[entry["content"]] = int(entry["id"])
     found |= source.json(ADDED_TOKENS)
-    for id_, entry in source.json(TOKENIZER_CONFIG).get("added_tokens_decoder", {}).items():
+    for id_, entry in (source.json(TOKENIZER_CONFIG).get("added_tokens_decoder") or {}).items():
         found[entry["content"]] = int(id_)
     return found
 

@@ -184,6 +184,7 @@ def without(file: Path, name: str, **instead: Any) -> None:
         (lambda folder: set_up(folder, vocabs=["a.yml", "a.yml"]), "no a.yml, which decoder.yml names"),
         (lambda folder: (folder / "target.spm").unlink(), "no target.spm"),
         (lambda folder: (folder / "model.npz").write_bytes(b"PK"), "cannot read a model of Marian"),
+        (lambda folder: (folder / "model.npz").write_bytes(b""), "cannot read a model of Marian"),
         (lambda folder: without(folder / "model.npz", "special:model.yml"), "cannot read a model of Marian"),
         (lambda folder: without(folder / "model.npz", "Wemb"), "the weights have no"),
         (lambda folder: without(folder / "model.npz", "encoder_l1_ffn_W1"), "fc1"),

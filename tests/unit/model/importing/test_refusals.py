@@ -55,6 +55,7 @@ def test_without_a_change_only_weights_are_missing(folder: Path) -> None:
         ({"quantization_config": {"bits": 4}}, "quantization_config is unknown here"),
         ({"rope_theta": 1.0}, "rope_theta is unknown here"),
         ({"eos_token_id": [0, 1]}, "eos_token_id must be one id"),
+        ({"pad_token_id": "<pad>"}, "pad_token_id must be a whole number, is '<pad>'"),
         ({"eos_token_id": 1}, "</s> is 0 in vocab.json, eos_token_id 1"),
         ({"vocab_size": 20, "decoder_vocab_size": 20}, "and the model 20 pieces"),
         ({"decoder_vocab_size": 20}, "differ, but there is one vocabulary"),
@@ -66,7 +67,43 @@ def test_settings(folder: Path, fields: dict[str, Any], named: str) -> None:
     assert named in refusal(folder)
 
 
-@pytest.mark.parametrize("fields", [{"num_beams": 6}, {"dropout": 0.5}, {"normalize_before": False}, {"prefix": None}])
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"bad_words_ids": [5]}, "bad_words_ids must be a list of lists of ids, is [5]"),
+        ({"bad_words_ids": 5}, "bad_words_ids must be a list of lists of ids, is 5"),
+        ({"suppress_tokens": 5}, "suppress_tokens must be a list of ids, is 5"),
+        ({"suppress_tokens": [-1]}, "suppress_tokens must be a list of ids, is [-1]"),
+    ],
+)
+def test_what_is_banned_are_ids(folder: Path, fields: dict[str, Any], named: str) -> None:
+    change(folder, "generation_config.json", **fields)
+    assert f"generation_config.json: {named}" in refusal(folder)
+
+
+def test_a_tokenizer_that_adds_no_tokens(fairseq_folder: Folder, tmp_path: Path) -> None:
+    folder = fairseq_folder(tmp_path / "m2m", "m2m100", ["__en__", "__de__"])
+    change(folder, "tokenizer.json", added_tokens=None)
+    change(folder, "tokenizer_config.json", added_tokens_decoder=None)
+    assert "no model.safetensors" in refusal(folder)
+
+
+@pytest.mark.parametrize("content", [None, {}, "model.safetensors"])
+def test_an_index_that_names_no_files(folder: Path, content: Any) -> None:
+    change(folder, "model.safetensors.index.json", weight_map=content)
+    assert "model.safetensors.index.json: weight_map must name the file of each weight" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"num_beams": 6},
+        {"dropout": 0.5},
+        {"normalize_before": False},
+        {"prefix": None},
+        {"_attn_implementation_autoset": True, "_commit_hash": "0a1b", "unsloth_fixed": True},
+    ],
+)
 def test_settings_that_change_nothing(folder: Path, fields: dict[str, Any]) -> None:
     change(folder, **fields)
     assert "no model.safetensors" in refusal(folder)

@@ -15,13 +15,16 @@ metadata:
   labels: {app.kubernetes.io/name: dragoman}
 spec:
 """
+_MEMORY = {"0.9 * 2 ^ 31": "0.9 * 2 ^ 30", "of its 2 GiB": "of its 1 GiB"}
 
 
 def page() -> str:
-    """Write the resource: the groups of rules with their comments, as the spec.
+    """Write the resource: the groups of rules with their comments, as the spec; a pod has 1 GiB of memory.
 
     Raises:
         ValueError: the file has no groups.
     """
     rules = _RULES.read_text(encoding="utf-8")
+    for by_compose, by_kubernetes in _MEMORY.items():
+        rules = rules.replace(by_compose, by_kubernetes)
     return _HEAD + indent(rules[rules.index("\ngroups:\n") + 1 :], "  ")

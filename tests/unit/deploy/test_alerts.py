@@ -57,6 +57,11 @@ def test_prometheus_serves_the_page_under_the_url_that_it_names() -> None:
     assert "--web.external-url=${PROMETHEUS_URL:-http://127.0.0.1:${PROMETHEUS_PORT:-9090}}" in prometheus
 
 
+def test_a_replica_has_the_memory_that_the_alert_means() -> None:
+    assert "mem_limit: ${MEMORY:-2g}" in COMPOSE
+    assert re.search(r'alert: DragomanMemory\n.*\n.*job="dragoman"} > 0\.9 \* 2 \^ 31\n(.*\n)+?.* of its 2 GiB"', RULES)
+
+
 @pytest.mark.parametrize("alert", sorted(RUNBOOKS))
 def test_a_runbook_says_what_it_means_and_what_to_do(alert: str) -> None:
     assert re.fullmatch(r"\n\S.*\n\nLook at:\n\n- .*\n\nDo:\n\n- .*", RUNBOOKS[alert], re.DOTALL)

@@ -131,7 +131,7 @@ class TestDashboard:
         }
         rules = (ROOT / "deploy/prometheus/alerts.yml").read_text()
         assert limits["TranslateText"] == limits["Latency p95"] == 1
-        assert limits["Memory"] == round(0.9 * 2**30)
+        assert limits["Memory"] == round(0.9 * 2**31)
         assert "dragoman_estimated_delay_seconds > 10" in rules
         assert limits["Estimated delay"] == 10
         assert limits["Failed calls"] == 0.005

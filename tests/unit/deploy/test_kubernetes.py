@@ -18,14 +18,14 @@ from service.telemetry.metrics import Metrics
 from tests.kubernetes import kustomize
 from tests.kubernetes.combinations import APART, NAMES, SETS, built
 from tests.kubernetes.documents import config, container, container_ports, of_kind, pod
-from tests.kubernetes.kustomize import COMPONENTS, ROOT, Document
+from tests.kubernetes.kustomize import COMPONENTS, MANIFESTS, ROOT, Document
 
 if reason := kustomize.missing():
     pytest.skip(reason, allow_module_level=True)
 
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 DOCKERFILES = {name: (ROOT / "deploy" / name).read_text() for name in ("Dockerfile", "Dockerfile.gpu")}
-ALERTS = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())
+ALERTS = yaml.safe_load((MANIFESTS / "components/prometheus-operator/prometheusrule.yaml").read_text())["spec"]
 
 
 @pytest.fixture(params=NAMES)

@@ -67,7 +67,7 @@ def texts(source: Source, wanted: Wanted) -> Texts:
     models, names = [name for name in files if name.endswith(".model")], list(vocabularies)
     for place in (0, -1):
         tokenizers.check_fit(files[models[place]], files[names[place]], source.folder)
-    target = list(vocabularies.values())[-1][1]
+    pieces_of_source, pieces_of_target = (list(vocabularies.values())[place][1] for place in (0, -1))
     metadata = source.json(_METADATA)
     sides = [
         list(asked) or ([metadata[key]] if metadata.get(key) else [])
@@ -77,11 +77,15 @@ def texts(source: Source, wanted: Wanted) -> Texts:
         raise DataError(
             f"{source.folder}: give one --source-language and one --target-language; no {_METADATA} says them"
         )
-    before = (_id(source, target, settings["bos_token"]),) if settings.get("add_source_bos") else ()
+    ends = bool(settings.get("add_source_eos"))
+    eos_ids = {_id(source, pieces, settings["eos_token"]) for pieces in (pieces_of_source, pieces_of_target)}
+    if ends and len(eos_ids) > 1:
+        raise DataError(f"{source.folder}: {settings['eos_token']} has other ids in the source and in the target")
+    before = (_id(source, pieces_of_source, settings["bos_token"]),) if settings.get("add_source_bos") else ()
     marks = {sides[0][0]: LanguageMarks(source_prefix=before)}
     found, warnings = languages.make(sides[0], sides[1], marks, wanted)
-    found = found.model_copy(update={"source_ends": bool(settings.get("add_source_eos"))})
-    return Texts(files, _id(source, target, settings["unk_token"]), found, warnings)
+    found = found.model_copy(update={"source_ends": ends})
+    return Texts(files, _id(source, pieces_of_target, settings["unk_token"]), found, warnings)
 
 
 def network(source: Source, weights: Weights, unknown_id: int) -> Network:

@@ -13,6 +13,7 @@ import torch
 from bench.peers import convert
 from bench.peers.checkpoint import Checkpoint
 from dragoman.cli import main
+from dragoman.errors import DataError
 from dragoman.framing import Frame
 from model.checkpoint import load_checkpoint, weights
 from model.decoding import greedy
@@ -89,6 +90,33 @@ def test_sources_end_only_where_the_model_expects_it(made, tmp_path: Path) -> No
     sources = [frame.around(tokenizer.encode(text)) for text in synthetic.texts()]
     expected = in_ctranslate2(other, synthetic.texts(), model.config.start_id)
     assert greedy(model, sources, max_target_tokens=TOKENS) == expected
+
+
+def test_a_source_begins_with_an_id_of_its_own_vocabulary(made, tmp_path: Path) -> None:
+    other = apart(made[1], tmp_path / "package", "<s>", "a")
+    set_up(other, add_source_eos=False, add_source_bos=True)
+    known = import_folder(other, tmp_path / "out").languages
+    source = json.loads((other / "model" / "source_vocabulary.json").read_text())
+    assert known.of("en").source_prefix == (source.index("<s>"),)
+    assert json.loads((other / "model" / "target_vocabulary.json").read_text()).index("<s>") != source.index("<s>")
+
+
+def test_a_source_that_ends_otherwise_than_its_target_is_refused(made, tmp_path: Path) -> None:
+    other = apart(made[1], tmp_path / "package", "</s>", "a")
+    with pytest.raises(DataError, match="</s> has other ids in the source and in the target"):
+        import_folder(other, tmp_path / "out")
+
+
+def apart(package: Path, folder: Path, *changed: str) -> Path:
+    """Copies a package, with a vocabulary for each side, in one of which two pieces change places."""
+    shutil.copytree(package, folder)
+    file = folder / "model" / "shared_vocabulary.json"
+    pieces = json.loads(file.read_text())
+    file.rename(file.with_name("target_vocabulary.json"))
+    one, other = map(pieces.index, changed)
+    pieces[one], pieces[other] = pieces[other], pieces[one]
+    file.with_name("source_vocabulary.json").write_text(json.dumps(pieces))
+    return folder
 
 
 @pytest.mark.parametrize("quantization", ["int8", "int16", "float16", "int8_float16"])

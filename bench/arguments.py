@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dragoman.arguments import Parser
+from dragoman.arguments import Parser, output_file
 from service.settings import DEFAULT_MODELS
 
 
@@ -82,14 +82,6 @@ def input_file(text: str) -> Path:
     if not Path(text).is_file():
         raise argparse.ArgumentTypeError(f"no file {text}")
     return Path(text)
-
-
-def output_file(text: str) -> Path:
-    """Read the name of a file that can be written: a wrong one is found before anything is measured."""
-    path = Path(text)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"cannot write a file {text}")
-    return path
 
 
 def some_of(known: Sequence[str]) -> Callable[[str], list[str]]:

@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 from dragoman.address import Address, check_target
@@ -52,6 +53,14 @@ class Parser(argparse.ArgumentParser):
             if hint := did_you_mean([*same, word][0], known):
                 return hint
         return ""
+
+
+def output_file(text: str) -> Path:
+    """Read the name of a file that can be written: a wrong one is found before any work."""
+    path = Path(text)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"cannot write a file {text}")
+    return path
 
 
 def language(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from pydantic import ValidationError
 
-from dragoman.arguments import Parser, language
+from dragoman.arguments import Parser, language, output_file
 from dragoman.bundle import MANIFEST, MAX_NOTE, NAME_PATTERN, Precision, find_bundles
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
@@ -89,7 +89,8 @@ def build_evaluate_parser() -> Parser:
     for side in ("source", "target"):
         which = "which of them to use, where the model has several"
         parser.add_argument(f"--{side}-language", type=language, metavar="CODE", help=which)
-    parser.add_argument("--translations", type=Path, metavar="FILE", help="write the translations here, one per line")
+    write = "write the translations here, one per line"
+    parser.add_argument("--translations", type=output_file, metavar="FILE", help=write)
     return parser
 
 
@@ -210,10 +211,10 @@ def _evaluate(arguments: argparse.Namespace, *, is_bundle: bool) -> None:
     translate = _with_bundle if is_bundle else _with_checkpoint
     translations = translate(arguments, corpus, arguments.source_language or "", arguments.target_language or "")
     seconds = time.monotonic() - start_s
-    if arguments.translations:
-        arguments.translations.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
     result = score(translations, corpus.targets).as_dict()
     print(json.dumps({"model": str(arguments.model), **result, "seconds": round(seconds, 2)}, indent=2))
+    if arguments.translations:
+        arguments.translations.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
 
 
 def _with_checkpoint(arguments: argparse.Namespace, corpus: "Corpus", source: str, target: str) -> list[str]:

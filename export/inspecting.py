@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.arguments import Parser, language
+from dragoman.arguments import Parser, language, output_file
 from dragoman.bundle import Bundle, target_limit
 from dragoman.exit_codes import EXIT_OK
 from dragoman.framing import Frame
@@ -56,14 +57,10 @@ def build_parser() -> Parser:
     )
     add = parser.add_argument
     add("model", type=Path, help="folder of a checkpoint or bundle")
-    add("--positions", type=Path, metavar="FILE.png", help="draw the position encodings of a checkpoint")
-    add("--attention", type=Path, metavar="FILE.png", help="draw where each head of a checkpoint looks, for --text")
-    add(
-        "--alignment",
-        type=Path,
-        metavar="FILE.png",
-        help="draw where the heads look by which words are aligned, for --text: their mean",
-    )
+    add_picture = partial(add, type=output_file, metavar="FILE.png")
+    add_picture("--positions", help="draw the position encodings of a checkpoint")
+    add_picture("--attention", help="draw where each head of a checkpoint looks, for --text")
+    add_picture("--alignment", help="draw where the heads look by which words are aligned, for --text: their mean")
     bundle = "made of the checkpoint; its heads are marked in --attention and drawn by --alignment"
     add("--bundle", type=Path, metavar="BUNDLE", help=bundle)
     add("--text", default="", help="a sentence to translate")

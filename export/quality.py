@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dragoman.arguments import Parser, language
+from dragoman.arguments import Parser, language, output_file
 from dragoman.errors import DataError
 from export.cli import kind_of, run, say
 
@@ -65,7 +65,7 @@ def build_parser() -> Parser:
     for side in ("source", "target"):
         which = "which of them to use, where the model has several"
         add(f"--{side}-language", type=language, metavar="CODE", help=which)
-    add("--plot", type=Path, metavar="FILE", help="draw the reliability diagram here, a PNG")
+    add("--plot", type=output_file, metavar="FILE", help="draw the reliability diagram here, a PNG")
     return parser
 
 
@@ -94,10 +94,10 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     print("each half estimated by a fit to the other half:")
     print(table(bins))
     print(f"mean distance {expected_error(bins):.3f}")
-    if arguments.plot:
-        plot_reliability(bins, arguments.plot)
     bundle.manifest.model_copy(update={"format_version": FORMAT, "quality": weights}).write(bundle.path)
     print(f"wrote quality into {bundle.path}")
+    if arguments.plot:
+        plot_reliability(bins, arguments.plot)
 
 
 def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judged:

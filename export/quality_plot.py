@@ -14,7 +14,7 @@ def plot_reliability(bins: Sequence[Bin], file: Path) -> None:
     """Write the figure of `diagram` as PNG."""
     mpl.use("Agg")
     figure = diagram(bins)
-    figure.savefig(file, dpi=120)
+    figure.savefig(file, dpi=120, format="png")
     plt.close(figure)
 
 

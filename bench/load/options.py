@@ -4,13 +4,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from bench.arguments import count, make_parser, not_negative, output_file, positive, share, whole
+from bench.arguments import count, make_parser, not_negative, positive, share, whole
 from bench.load.prepare import LoadSettings
 from bench.load.ramp import FEWEST_REQUESTS
 from bench.load.slo import MEASURES, Target
 from dragoman import access
 from dragoman.access import Access
-from dragoman.arguments import Parser, host_and_port, server_address
+from dragoman.arguments import Parser, host_and_port, output_file, server_address
 from dragoman.arguments import count as field_count
 from dragoman.channel import DEFAULT_ADDRESS
 

@@ -13,10 +13,11 @@ others. Several texts a request keep it from being what is measured.
 import argparse
 from pathlib import Path
 
-from bench.arguments import add_serve, count, input_file, output_file, positive, whole
+from bench.arguments import add_serve, count, input_file, positive, whole
 from bench.frame import Figures, log_with_time
 from bench.load.report import GENERATOR_WARNING
 from bench.overload.drive import drive
+from dragoman.arguments import output_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,4 +27,4 @@ def plot(report: Mapping[str, Any], file: Path) -> None:
         for axes in (rates, latency, memory):
             axes.axvspan(storm["from_s"], storm["to_s"], color=plotting.RED, alpha=0.06, linewidth=0)
             plotting.legend(axes)
-        figure.savefig(file, dpi=120)
+        figure.savefig(file, dpi=120, format="png")

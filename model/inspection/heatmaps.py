@@ -14,8 +14,8 @@ mpl.use("Agg")  # draws to files, since there may be no screen
 
 
 def save(figure: Figure, file: Path) -> None:
-    """Write a figure as PNG, and close it."""
-    figure.savefig(file, dpi=100)
+    """Write a figure as PNG, and let go of it."""
+    figure.savefig(file, dpi=100, format="png")
     plt.close(figure)
 
 

@@ -43,7 +43,6 @@ def test_flags_cannot_be_shortened_and_an_error_is_one_line(capsys: pytest.Captu
         (arguments.whole, "1.0"),
         (arguments.count, "0"),
         (arguments.input_file, "/nowhere/x"),
-        (arguments.output_file, "/nowhere/x"),
     ],
 )
 def test_what_is_out_of_its_bounds_is_refused(kind: Callable[[str], object], text: str) -> None:

@@ -2,10 +2,11 @@
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from dragoman.arguments import Parser, count, language, number, server_address, whole
+from dragoman.arguments import Parser, count, language, number, output_file, server_address, whole
 
 
 @pytest.mark.parametrize("arguments", [["--no-such-flag"], ["--number=x"], []])
@@ -54,6 +55,14 @@ def test_an_error_of_several_lines_is_one(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         Parser("dragoman x").error("two\n  lines")
     assert capsys.readouterr().err == "dragoman x: two lines\n"
+
+
+def test_an_output_file_has_a_folder_and_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert output_file("x") == Path("x")
+    for text in (str(tmp_path), f"{tmp_path}/no-such-folder/x"):
+        with pytest.raises(argparse.ArgumentTypeError, match=f"^cannot write a file {text}$"):
+            output_file(text)
 
 
 @pytest.mark.parametrize("code", ["en", "en-US", "zh-Hant-TW", "yue"])

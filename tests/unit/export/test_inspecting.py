@@ -78,7 +78,7 @@ def inspect_without(module: str, *arguments: str) -> subprocess.CompletedProcess
 
 
 def test_a_picture_of_a_bundle_needs_matplotlib_and_no_torch(tmp_path: Path) -> None:
-    file = tmp_path / "alignment.png"
+    file = tmp_path / "alignment.xyz"
     flags = [str(BUNDLE), "--alignment", str(file), "--text", "Good morning."]
     done = inspect_without("torch", *flags)
     assert (done.returncode, done.stderr) == (0, "")

@@ -42,7 +42,7 @@ def test_a_calibrated_bundle_is_the_same_but_for_its_manifest(
     bundle: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = Bundle.open(bundle).manifest
-    plot = tmp_path / "reliability.png"
+    plot = tmp_path / "reliability.xyz"
     assert main(["calibrate", str(bundle), f"--data={data}", f"--plot={plot}"]) == 0
     after = Bundle.open(bundle).manifest
     assert after.quality is not None

@@ -109,26 +109,27 @@ def export_bundle(
         report("no sentences in its languages come with Dragoman: drawing some from its vocabulary")
         samples = drawn(manifest, tokenizer)
     samples = fitting(samples, target.max_source_tokens)
-    with replacing(out) as folder, TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.fp32.") as beside:
-        report("making the fp32 graphs that the bundle is compared with")
-        exact = Path(beside)
-        with WeightsFile(exact) as weights:
-            write_graphs(
-                parameters, "fp32", exact, weights, {}, manifest.alignment.layer, shortlisted=shortlisted(checkpoint)
-            )
-            teacher = Teacher(parameters, exact, weights)
-        finish_bundle(manifest.model_copy(update={"precision": "fp32"}), checkpoint, exact)
-        report(f"translating {len(samples)} sentences in fp32")
-        bundle = Bundle.open(exact)
-        # For fp32, each sentence is decoded alone as the reference; otherwise, a large model should take little memory.
-        exactly = target.precision == "fp32"
-        found = decode(bundle, samples, slots=1 if exactly else SLOTS, packed=exactly)
-        expected = [one.ids for one in found]
-        examples = examples_of(samples, expected, tokenizer, parameters.config.max_positions)
-        report("measuring what the layers read and where they look")
-        alignment = _alignment(teacher, samples, expected, tokenizer, manifest)
-        manifest = manifest.model_copy(update={"alignment": alignment})
-        ranges = scale_and_calibrate(parameters, teacher, examples) if target.precision == "int8" else {}
+    with replacing(out) as folder:
+        # In that folder: of what a kill leaves, the next run clears all.
+        with TemporaryDirectory(dir=folder) as beside:
+            report("making the fp32 graphs that the bundle is compared with")
+            exact = Path(beside)
+            with WeightsFile(exact) as weights:
+                short, layer = shortlisted(checkpoint), manifest.alignment.layer
+                write_graphs(parameters, "fp32", exact, weights, {}, layer, shortlisted=short)
+                teacher = Teacher(parameters, exact, weights)
+            finish_bundle(manifest.model_copy(update={"precision": "fp32"}), checkpoint, exact)
+            report(f"translating {len(samples)} sentences in fp32")
+            bundle = Bundle.open(exact)
+            # What fp32 is compared with is each sentence alone; for others, a large model is to take little memory.
+            exactly = target.precision == "fp32"
+            found = decode(bundle, samples, slots=1 if exactly else SLOTS, packed=exactly)
+            expected = [one.ids for one in found]
+            examples = examples_of(samples, expected, tokenizer, parameters.config.max_positions)
+            report("measuring what the layers read and where they look")
+            alignment = _alignment(teacher, samples, expected, tokenizer, manifest)
+            manifest = manifest.model_copy(update={"alignment": alignment})
+            ranges = scale_and_calibrate(parameters, teacher, examples) if target.precision == "int8" else {}
         report(f"writing the {target.precision} graphs of encoder and decoder")
         write_bundle(parameters, ranges, manifest, checkpoint, folder)
         report(f"comparing the bundle with fp32 on {len(samples)} sentences")

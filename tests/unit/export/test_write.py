@@ -118,7 +118,15 @@ def test_an_older_bundle_is_replaced(checkpoint: Path, target: NewTarget, corpus
     out = tmp_path / "bundle"
     out.mkdir()
     (out / "old.txt").write_text("old")
-    parity = export_bundle(checkpoint, out, target("fp32"), Corpus(corpus.sources[:20], corpus.targets[:20], []))
+    beside = set[Path]()
+
+    def look(phase: str) -> None:
+        """What lies there while it runs, and stays when it is killed, is in a folder that the next run clears."""
+        beside.update(set(tmp_path.iterdir()) - {out})
+
+    pairs = Corpus(corpus.sources[:20], corpus.targets[:20], [])
+    parity = export_bundle(checkpoint, out, target("fp32"), pairs, look)
+    assert beside == {tmp_path / "bundle.partial"}
     assert (parity.sentences, parity.equal) == (20, 20)
     assert not (out / "old.txt").exists()
     assert Bundle.open(out).manifest.precision == "fp32"

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from model.batches import padded
+
 BATCH = 125
 
 Ids = NDArray[np.int64]
@@ -43,19 +45,13 @@ def batches(examples: Sequence[Example], pad_id: int) -> Iterator[Batch]:
     """Pad the examples, batch by batch."""
     for start in range(0, len(examples), BATCH):
         sources, targets = zip(*examples[start : start + BATCH], strict=True)
-        yield Batch(_padded(sources, pad_id), _lengths(sources), _padded(targets, pad_id), _lengths(targets))
+        source, target = (padded(rows, pad_id).astype(np.int64) for rows in (sources, targets))
+        yield Batch(source, _lengths(sources), target, _lengths(targets))
 
 
 def is_there(lengths: Ids, size: int) -> NDArray[np.bool_]:
     """Tell which of `size` positions of each row are no padding: [batch] to [batch, size]."""
     return np.arange(size) < lengths[:, None]
-
-
-def _padded(rows: Sequence[Sequence[int]], pad_id: int) -> Ids:
-    padded = np.full((len(rows), max(map(len, rows))), pad_id, np.int64)
-    for number, row in enumerate(rows):
-        padded[number, : len(row)] = row
-    return padded
 
 
 def _lengths(rows: Sequence[Sequence[int]]) -> Ids:

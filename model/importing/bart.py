@@ -15,7 +15,6 @@ from model.safetensors_file import Weights
 # The offset of the first position: fairseq counts from the position after the padding id, whatever that id is.
 _OFFSET: Final = 2
 _SPM: Final = "sentencepiece.bpe.model"
-_DEFAULTS: Final = {"d_model": 1024, "heads": 16, "d_ff": 4096, "layers": 12, "max_positions": 1024}
 _VOCABULARY_SIZE: Final = 50265
 # Keys in older files of both, and of mBART.
 _BART_FIXED: Final = {
@@ -97,7 +96,7 @@ def _layout(*, is_mbart: bool) -> bart_like.Layout:
         embedding_norm=True,
         positions="learned",
         position_offset=_OFFSET,
-        defaults=_DEFAULTS,
+        defaults=bart_like.DEFAULTS,
         default_activation="gelu",
         default_scale=False,
     )

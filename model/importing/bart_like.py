@@ -23,7 +23,9 @@ vocab_size max_position_embeddings encoder_layers encoder_ffn_dim encoder_attent
 decoder_ffn_dim decoder_attention_heads activation_function d_model scale_embedding
 """
 USED: Final = frozenset(_USED_WORDS.split())
-# Added to a logit, it makes the logit the lowest; it exceeds half precision, but the bias is always fp32.
+# What BART, M2M100 and Marian are where config.json leaves it out.
+DEFAULTS: Final = {"d_model": 1024, "heads": 16, "d_ff": 4096, "layers": 12, "max_positions": 1024}
+# Added to a logit, it is below all others; half precision does not hold it, the bias is always fp32.
 BANNED: Final = -1e9
 
 _SHARED: Final = "model.shared.weight"

@@ -20,7 +20,6 @@ _FIXED: Final = {
     "static_position_embeddings": True,
     "extra_pos_embeddings": 0,
 }
-_DEFAULTS: Final = {"d_model": 1024, "heads": 16, "d_ff": 4096, "layers": 12, "max_positions": 1024}
 _VOCABULARY_SIZE: Final = 128112
 _NLLB_SPM: Final = "sentencepiece.bpe.model"
 # Computed position tables, in early files of fairseq.
@@ -68,7 +67,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         embedding_norm=False,
         positions="sinusoidal_halves",
         position_offset=generation.pad_id + 1,
-        defaults=_DEFAULTS,
+        defaults=bart_like.DEFAULTS,
         default_activation="relu",
         default_scale=True,
     )

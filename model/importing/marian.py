@@ -26,7 +26,6 @@ _FIXED: Final = {
     "static_position_embeddings": True,
     "extra_pos_embeddings": 0,
 }
-_DEFAULTS: Final = {"d_model": 1024, "heads": 16, "d_ff": 4096, "layers": 12, "max_positions": 1024}
 _VOCABULARY_SIZE: Final = 58101
 _PAD: Final = 58100
 _MARK: Final = re.compile(r"^>>([^<>\s]+)<<$")
@@ -122,7 +121,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         embedding_norm=False,
         positions="sinusoidal_paper_halves" if _is_formula(weights) else "learned",
         position_offset=0,
-        defaults=_DEFAULTS,
+        defaults=bart_like.DEFAULTS,
         default_activation="gelu",
         default_scale=False,
         separate=not flag(source, "share_encoder_decoder_embeddings", True),

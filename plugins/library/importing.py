@@ -16,6 +16,7 @@ from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
 from dragoman.files import write_whole
 from plugins.library import firefox
 from plugins.library.child import import_into
+from plugins.library.fetching import LICENCES
 from plugins.library.firefox import FirefoxModels
 from plugins.library.names import ALL_OF_FIREFOX, Name, parse
 from plugins.library.store import BUNDLE, Entry, Origin, Store
@@ -24,8 +25,7 @@ from service.settings import PREFIX, Settings
 
 FIREFOX_VARIABLE: Final = f"{PREFIX}FIREFOX_MODELS"
 _RECORD: Final = "import.json"
-_KEPT: Final = (BUNDLE, _RECORD)  # files of an import that are kept, besides licences
-_LICENCES: Final = ("LICENSE*", "LICENCE*", "README.md", "NOTICE*")
+_KEPT: Final = (BUNDLE, _RECORD)  # of what an import makes, beside licences
 
 
 def locations(settings: Settings, *, bring_in: bool) -> ModelLocations:
@@ -146,7 +146,7 @@ class _Library:
             model = ["--bundle", self._precision, "--name", _model_name(name)]
             import_into(made, [str(name), *model], {FIREFOX_VARIABLE: self._settings.firefox_models})
             record: dict[str, Any] = json.loads((made / _RECORD).read_text(encoding="utf-8"))
-            for file in (*(made / kept for kept in _KEPT), *(f for pattern in _LICENCES for f in made.glob(pattern))):
+            for file in (*(made / kept for kept in _KEPT), *(f for pattern in LICENCES for f in made.glob(pattern))):
                 file.rename(folder / file.name)
             shutil.rmtree(made)
             origin = Origin(name=str(name), revision=state or record["revision"], licence=record.get("licence", ""))

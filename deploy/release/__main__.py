@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def write_sums(folder: Path) -> None:
-    """Write the file that `sha256sum --check` reads, of what is published as files: all but the images, in one folder."""
+    """Write the file that `sha256sum --check` reads, of all files but the images, as if they lay in one folder."""
     lines = []
     for file in sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".tar"):
         with file.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""Weights by name, read one at a time from mapped files: a model never lies in memory as a whole."""
+"""Weights by name, read one at a time from memory-mapped files: a model is never in memory as a whole."""
 
 import json
 import math
@@ -18,34 +18,34 @@ _HEADER: Final = struct.Struct("<Q")  # before the header of safetensors: its si
 
 
 class Weights(Protocol):
-    """Arrays that are read when they are asked for."""
+    """Arrays that are read on demand."""
 
     @property
     def names(self) -> Iterable[str]:
-        """All of them."""
+        """The names of all arrays."""
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Tell a shape, without reading the array."""
+        """Give the shape of an array, without reading it."""
 
     def dtype(self, name: str) -> DType:
-        """Tell the type of the values, one of `model.arrays.TYPES`.
+        """Give the type of the values, one of `model.arrays.TYPES`.
 
         Raises:
-            DataError: it is another one.
+            DataError: the type is another one.
         """
 
     def read(self, name: str) -> Array:
-        """Read one, which nobody may write to."""
+        """Read an array; callers must not write to it."""
 
 
 class SafetensorsWeights:
-    """Arrays of files in the format safetensors, mapped into memory; its own library copies each that it reads."""
+    """Arrays of safetensors files, memory-mapped; the library of this format copies each array that it reads."""
 
     def __init__(self, files: Iterable[Path]) -> None:
         """Map the files and read their headers.
 
         Raises:
-            DataError: one is no such file.
+            DataError: a file is no safetensors file.
         """
         self._stored: dict[str, _Stored] = {}
         for file in files:
@@ -65,18 +65,18 @@ class SafetensorsWeights:
 
     @property
     def names(self) -> Iterable[str]:
-        """All of them."""
+        """The names of all arrays."""
         return self._stored.keys()
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Tell a shape, without reading the array."""
+        """Give the shape of an array, without reading it."""
         return self._stored[name].shape
 
     def dtype(self, name: str) -> DType:
         """Tell the type of the values.
 
         Raises:
-            DataError: it is none of fp32, fp16 and bf16.
+            DataError: the type is none of fp32, fp16 and bf16.
         """
         stored = self._stored[name].dtype
         if stored not in TYPES:
@@ -84,7 +84,7 @@ class SafetensorsWeights:
         return TYPES[stored]
 
     def read(self, name: str) -> Array:
-        """Give one."""
+        """Give an array."""
         _, shape, content, at = self._stored[name]
         return np.frombuffer(content, self.dtype(name), math.prod(shape), at).reshape(shape)
 

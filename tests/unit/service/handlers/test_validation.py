@@ -72,7 +72,7 @@ def check(
     **options: bool,
 ) -> Route:
     """Checks a request that says its language, or need not."""
-    source = source_language_of(asked, catalog).source
+    source = source_language_of(asked, catalog).code
     return validation.translation_route(asked, source, catalog, settings, glossaries, **options)
 
 

@@ -12,7 +12,7 @@ from dragoman.v1 import translation_pb2 as pb
 from plugins.terms.glossaries import Glossaries
 from service.decode import FinishReason
 from service.handlers import validation
-from service.handlers.source_language import spoken_of
+from service.handlers.source_language import source_language_of
 from service.options import RequestOptions, XmlTags
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
@@ -74,7 +74,7 @@ def check_message(message: bytes) -> None:
         return
     try:
         catalog = Catalog([_model()])
-        source = spoken_of(request, catalog).source
+        source = source_language_of(request, catalog).code
         validation.translation_route(request, source, catalog, Settings(), Glossaries())
     except DragomanError as error:
         status = to_status(error)

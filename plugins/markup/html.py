@@ -64,7 +64,8 @@ class Block(NamedTuple):
             if not piece.text:
                 continue
             before, stop = done, start + len(piece.text)
-            first = self._first_inside(done, start, stop, ends)
+            bare = begun + len(self.text[begun:start].rstrip())  # only blanks follow, up to the piece
+            first = self._first_inside(done, bare, start, stop, ends)
             done = self._last_inside(first, start, stop, ends)
             kept = self._verbatim(begun, start, self.marks[before:first], escaped=True)
             marks = [mark._replace(place=mark.place - start) for mark in self.marks[first:done]]
@@ -73,15 +74,14 @@ class Block(NamedTuple):
             inside = False
         yield Piece(self._verbatim(begun, start, self.marks[done:], escaped=False), inside=inside)
 
-    def _first_inside(self, index: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
+    def _first_inside(self, index: int, bare: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
         """Find the first mark of a piece: after its start, or at its start if its element ends inside the piece.
 
-        `index` is that of the first mark after the previous piece.
+        `index` is that of the first mark after the previous piece; from `bare` to `start`, the text is blank.
         """
         while index < len(self.marks) and self.marks[index].place + bool(self.marks[index].width) <= start:
             end = ends[index]
-            is_at_start = not self.text[self.marks[index].place : start].strip()
-            if is_at_start and end is not None and start < self.marks[end].place < stop:
+            if self.marks[index].place >= bare and end is not None and start < self.marks[end].place < stop:
                 break
             index += 1
         return index

@@ -29,7 +29,7 @@ def train(argv: list[str]) -> int:
         options = TrainingOptions(**{k: v for k, v in vars(arguments).items() if k in TrainingOptions.model_fields})
         options.transformer((options.vocabulary_size,) * 2)  # finds contradictions before torch is loaded
     except ValidationError as error:
-        raise DataError(describe(error)) from error
+        raise DataError(describe(error, flags=True)) from error
     from model.train import Trainer
 
     try:

@@ -27,13 +27,13 @@ class Mixture:
         for pattern in weights:
             if not any(fnmatchcase(tag, pattern) for tag in tags):
                 shown = ", ".join(tags[:5]) + (", ..." if len(tags) > 5 else "")
-                raise DataError(f"weight: {pattern!r} matches no tag of the corpus; its tags are {shown}")
+                raise DataError(f"--weight: {pattern!r} matches no tag of the corpus; its tags are {shown}")
         self._tag_of = tag_of
         self._patterns = [_last_match(tag, weights) for tag in tags]
         self._weights = weights
         self._copies = np.array([weights.get(pattern, 1.0) for pattern in self._patterns], dtype=np.float32)
         if not self._copies[np.unique(tag_of)].any():
-            raise DataError("weight: no pair is left, every tag has the weight 0")
+            raise DataError("--weight: no pair is left, every tag has the weight 0")
 
     def draw(self, seed: int, epoch: int) -> NDArray[np.int32]:
         """Draw the pairs of an epoch, in their order: a pure function of seed and epoch.

@@ -60,7 +60,7 @@ class TrainingOptions(BaseModel):
     @model_validator(mode="after")
     def _two_languages(self) -> Self:
         if self.source_language and self.source_language.lower() == self.target_language.lower():
-            raise ValueError(f"source_language and target_language are both {self.source_language}")
+            raise ValueError(f"the source and the target language are both {self.source_language}")
         return self
 
     def transformer(self, vocabulary_sizes: tuple[int, int]) -> TransformerConfig:

@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeVar
 from dragoman import access
 from dragoman.access import Access
 from dragoman.answers import Model
-from dragoman.arguments import server_address
+from dragoman.arguments import language, server_address
 from dragoman.channel import ADDRESS_VARIABLE, NO_TLS
 from dragoman.client import Client
 from dragoman.errors import (
@@ -53,6 +53,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiv
     )
     access.add_arguments(parser)
     return place
+
+
+def add_choice(
+    parser: argparse.ArgumentParser,
+    source: Callable[[str], str] = language,
+    source_help: str = "source language, such as en",
+) -> None:
+    """Add the flags that :func:`chosen` reads."""
+    add = parser.add_argument
+    add("--model", metavar="NAME", help="name of the model; not needed if only one can be meant")
+    add("--from", dest="source", type=source, metavar="CODE", help=source_help)
+    add("--to", dest="target", type=language, metavar="CODE", help="target language, such as de")
+
+
+def chosen(options: argparse.Namespace) -> tuple[str, str, str]:
+    """Give the name, source and target for :func:`choose`."""
+    return options.model or "", options.source or "", options.target or ""
 
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, Access]:

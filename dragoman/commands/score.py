@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from dragoman.access import Access
 from dragoman.answers import Score
-from dragoman.arguments import Parser, language
+from dragoman.arguments import Parser
 from dragoman.commands import model_source
 from dragoman.commands.lines import (
     CALL_TIMEOUT_S,
@@ -59,11 +59,8 @@ def build_parser() -> Parser:
         "gives an empty line, a line on standard error that names it, and exit code 1 at the end.",
     )
     model_source.add_arguments(parser)
-    add = parser.add_argument
-    add("--model", metavar="NAME", help="name of the model; not needed if only one can be meant")
-    add("--from", dest="source", type=language, metavar="CODE", help="source language, such as en")
-    add("--to", dest="target", type=language, metavar="CODE", help="target language, such as de")
-    add(
+    model_source.add_choice(parser)
+    parser.add_argument(
         "--json",
         action="store_true",
         help="write a JSON object per line: mean_log_probability, log_probability, tokens with theirs, ...",
@@ -75,7 +72,8 @@ def build_parser() -> Parser:
 def _server(options: argparse.Namespace, let_in: Access) -> Iterator[ScorePairs]:
     with model_source.connected(options.address, let_in, CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
-        model = model_source.choose(models, options.model or "", options.source or "", options.target or "").name
+        model, source, target = model_source.chosen(options)
+        model = model_source.choose(models, model, source, target).name
 
         def scored(pairs: list[Pair]) -> list[Score]:
             texts, translations = [pair.text for pair in pairs], [pair.translation for pair in pairs]
@@ -83,8 +81,8 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[ScorePairs]
                 texts,
                 translations,
                 model=model,
-                source_language=options.source or "",
-                target_language=options.target or "",
+                source_language=source,
+                target_language=target,
                 priority="bulk",
                 all_or_nothing=False,
             )
@@ -94,8 +92,8 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[ScorePairs]
 
 @contextmanager
 def _in_process(options: argparse.Namespace) -> Iterator[ScorePairs]:
-    scorer = load("plugins.offline.in_process:scorer")
-    yield scorer(options.models, model=options.model or "", source=options.source or "", target=options.target or "")
+    model, source, target = model_source.chosen(options)
+    yield load("plugins.offline.in_process:scorer")(options.models, model=model, source=source, target=target)
 
 
 def failed(model: str, error: DragomanError) -> Score:

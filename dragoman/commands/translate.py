@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from dragoman.access import Access
 from dragoman.answers import Model, Translation
-from dragoman.arguments import Parser, count, language, number, source_language, whole
+from dragoman.arguments import Parser, count, number, source_language, whole
 from dragoman.client import Client
 from dragoman.commands import document_files, model_source
 from dragoman.commands.lines import (
@@ -25,7 +25,7 @@ from dragoman.commands.lines import (
     each_chunk,
     in_calls,
 )
-from dragoman.commands.translations import Output, Shown
+from dragoman.commands.translations import Output, Shown, untranslated
 from dragoman.errors import DataError, DragomanError, InvalidRequestError, UnknownLanguagePairError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
@@ -137,16 +137,8 @@ def build_parser() -> Parser:
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="text to translate; default: standard input")
     document_files.add_arguments(parser)
     model_source.add_arguments(parser)
+    model_source.add_choice(parser, source_language, "source language, such as en; auto: detect that of each text")
     add = parser.add_argument
-    add("--model", metavar="NAME", help="name of the model; not needed if only one can be meant")
-    add(
-        "--from",
-        dest="source",
-        type=source_language,
-        metavar="CODE",
-        help="source language, such as en; auto: detect that of each text",
-    )
-    add("--to", dest="target", type=language, metavar="CODE", help="target language, such as de")
     add("--html", action="store_true", help="the texts are HTML, each line by itself; tags are kept")
     add("--beam-size", type=count, metavar="N", help="hypotheses to keep at a time; default: as the server is set")
     add(
@@ -209,10 +201,6 @@ def _draws_without_seed(options: argparse.Namespace) -> bool:
     return asks and options.seed is None
 
 
-def _meant(options: argparse.Namespace) -> tuple[str, str, str]:
-    return options.model or "", options.source or "", options.target or ""
-
-
 @contextmanager
 def _place(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLines]:
     terms = _glossary(options.glossary)
@@ -247,7 +235,7 @@ def _fits(own: str, asked: str) -> bool:
 def _server(options: argparse.Namespace, let_in: Access, terms: _Terms) -> Iterator[TranslateLines]:
     with model_source.connected(options.address, let_in, CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
-        model, source, target = _meant(options)
+        model, source, target = model_source.chosen(options)
         if model_source.detects(models, model, source, target):
             source = AUTO
             _check_target(models, model, target)
@@ -295,14 +283,14 @@ def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list
         return client.translate(part, **asked._asdict(), priority="bulk", all_or_nothing=False)
 
     def failed(error: DragomanError) -> Translation:
-        return Translation("", asked.model, 0, 0, "UNSPECIFIED", 0, error=error)
+        return untranslated(error, asked.model)
 
     return in_calls(translated, lines, failed)
 
 
 @contextmanager
 def _in_process(options: argparse.Namespace, terms: _Terms) -> Iterator[TranslateLines]:
-    model, source, target = _meant(options)
+    model, source, target = model_source.chosen(options)
     translator = load("plugins.offline.in_process:translator")
     yield translator(
         options.models,

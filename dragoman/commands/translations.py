@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dragoman.answers import Translation
 from dragoman.commands.lines import Chunk, complain, reason
+from dragoman.errors import DragomanError
 
 
 class Shown(NamedTuple):
@@ -27,6 +28,11 @@ class Shown(NamedTuple):
     misses: bool
     languages: bool
     qualities: bool
+
+
+def untranslated(error: DragomanError, model: str = "") -> Translation:
+    """Make the placeholder for a missing translation."""
+    return Translation("", model, 0, 0, "UNSPECIFIED", 0, error=error)
 
 
 class Output:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dragoman import access
 from dragoman.access import Access
-from dragoman.arguments import Parser, count, language
+from dragoman.arguments import Parser, count
 from dragoman.bundle import Manifest, sha256
 from dragoman.commands import model_source
 from dragoman.commands.lines import complain
@@ -109,9 +109,7 @@ def build_parser() -> Parser:
     add("--id", required=True, metavar="COLUMN", help="column with an id for each row, which no other row has")
     add("--text", required=True, metavar="COLUMN", help="column with the texts to translate")
     model_source.add_arguments(parser)
-    add("--model", metavar="NAME", help="name of the model; not needed if only one can be meant")
-    add("--from", dest="source", type=language, metavar="CODE", help="source language, such as en")
-    add("--to", dest="target", type=language, metavar="CODE", help="target language, such as de")
+    model_source.add_choice(parser)
     add("--part-rows", type=count, default=_PART_ROWS, metavar="N", help="rows of a part, at most (%(default)s)")
     add(
         "--ray",
@@ -122,22 +120,18 @@ def build_parser() -> Parser:
     return parser
 
 
-def _meant(options: argparse.Namespace) -> tuple[str, str, str]:
-    return options.model or "", options.source or "", options.target or ""
-
-
 def _model(options: argparse.Namespace, let_in: Access) -> dict[str, str]:
     """Identify the model that the options mean."""
-    meant = _meant(options)
+    chosen = model_source.chosen(options)
     if not options.address:
         manifests: Sequence[Manifest] = [manifest for _, manifest in in_process.manifests(options.models)]
-        return open_worker.identity_of(model_source.choose(manifests, *meant))
+        return open_worker.identity_of(model_source.choose(manifests, *chosen))
     with model_source.connected(options.address, let_in, model_source.LIST_TIMEOUT_S) as client:
-        return open_worker.identity_of(model_source.choose(model_source.served(client, options.address), *meant))
+        return open_worker.identity_of(model_source.choose(model_source.served(client, options.address), *chosen))
 
 
 def _job(options: argparse.Namespace, files: Sequence[Path], model: dict[str, str], settings: Settings | None) -> Job:
-    _, source, target = _meant(options)
+    _, source, target = model_source.chosen(options)
     return Job(
         dragoman=version("dragoman"),
         files=tuple(InputFile(name=file.name, sha256=sha256(file)) for file in files),
@@ -151,7 +145,7 @@ def _job(options: argparse.Namespace, files: Sequence[Path], model: dict[str, st
 
 def _task(options: argparse.Namespace, let_in: Access, model: dict[str, str]) -> dict[str, Any]:
     """Build the arguments of `open_worker.open_worker`."""
-    _, source, target = _meant(options)
+    _, source, target = model_source.chosen(options)
     return {
         "out": options.out.resolve(),
         "id_column": options.id,

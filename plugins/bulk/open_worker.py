@@ -10,7 +10,8 @@ from dragoman.answers import Model, Translation
 from dragoman.bundle import Manifest
 from dragoman.commands import model_source
 from dragoman.commands.lines import CALL_TIMEOUT_S, in_calls
-from dragoman.errors import BundleError, DragomanError
+from dragoman.commands.translations import untranslated
+from dragoman.errors import BundleError
 from plugins.bulk.columns import Columns
 from plugins.bulk.worker import TranslateTexts, Worker
 from plugins.offline import in_process
@@ -74,8 +75,8 @@ def _in_process(models: Models, identity: Mapping[str, str], source: str, target
 
     def translated(texts: list[str]) -> list[Translation]:
         bad = bad_texts(enumerate(texts), settings)  # refused as by a server
-        good = iter(in_calls(translate, [text for place, text in enumerate(texts) if place not in bad], _failed))
-        return [_failed(bad[place]) if place in bad else next(good) for place in range(len(texts))]
+        good = iter(in_calls(translate, [text for place, text in enumerate(texts) if place not in bad], untranslated))
+        return [untranslated(bad[place]) if place in bad else next(good) for place in range(len(texts))]
 
     return translated
 
@@ -94,7 +95,7 @@ def _by_servers(
     with model_source.connected(address, let_in, CALL_TIMEOUT_S) as client:
         served = partial(model_source.served, client, address)
         _check(model_source.choose(served(), identity["name"], source, target), identity)
-        translations = in_calls(translated, texts, _failed)
+        translations = in_calls(translated, texts, untranslated)
         _check(model_source.choose(served(), identity["name"], source, target), identity)
     return translations
 
@@ -108,10 +109,6 @@ def _lasting(translation: Translation) -> Translation:
     if translation.error is not None and translation.error.retryable:
         raise translation.error
     return translation
-
-
-def _failed(error: DragomanError) -> Translation:
-    return Translation("", "", 0, 0, "UNSPECIFIED", 0, error=error)
 
 
 def _check(model: Manifest | Model, identity: Mapping[str, str]) -> None:

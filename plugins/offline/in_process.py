@@ -11,6 +11,7 @@ from dragoman.answers import DetectedLanguage, Score, Translation, score_of, tra
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose, detects
+from dragoman.commands.translations import untranslated
 from dragoman.errors import DataError
 from dragoman.language import translates
 from dragoman.options import config_of
@@ -144,9 +145,7 @@ def _detecting_translator(
     def translate(texts: list[str]) -> list[Translation]:
         rankings = [detector.rank(text, candidates, html=options["html"]) for text in texts]
         found = group_by_language(agree(rankings, list(map(len, texts))), sources, target, model, {})
-        made = {
-            number: Translation("", "", 0, 0, "UNSPECIFIED", 0, error=error) for number, error in found.refused.items()
-        }
+        made = {number: untranslated(error) for number, error in found.refused.items()}
         for code, numbers in found.texts.items():
             made |= zip(numbers, translator_of(code)([texts[number] for number in numbers]), strict=True)
         return [

@@ -48,7 +48,7 @@ def test_a_contradiction_is_named_without_what_nobody_gave(data: Path, tmp_path:
 
 def test_a_value_out_of_range_is_named(data: Path, tmp_path: Path, capsys) -> None:
     assert main(flags(data, tmp_path / "out", dropout=1.5)) == 2
-    assert one_line(capsys) == "dragoman train: dropout: must be less than 1, not 1.5\n"
+    assert one_line(capsys) == "dragoman train: --dropout: must be less than 1, not 1.5\n"
 
 
 def test_a_language_that_is_none_is_named(data: Path, tmp_path: Path, capsys) -> None:
@@ -114,13 +114,13 @@ def test_an_assignment_that_is_none(data: Path, tmp_path: Path, capsys, flag: st
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--weight=dev=-1", "weight.dev: must be greater than or equal to 0, not -1.0"),
-        ("--augment=lower=1.5", "augment.lower: must be less than or equal to 1, not 1.5"),
+        ("--weight=dev=-1", "--weight dev: must be greater than or equal to 0, not -1.0"),
+        ("--augment=lower=1.5", "--augment lower: must be less than or equal to 1, not 1.5"),
         (
             "--augment=lwr=0.5",
-            "augment.lwr: must be 'join', 'no-stop', 'typos', 'lower', 'title', 'caps', 'emoji', 'times', 'names'",
+            "--augment lwr: must be 'join', 'no-stop', 'typos', 'lower', 'title', 'caps', 'emoji', 'times', 'names'",
         ),
-        ("--weight=ui-*=2", "weight: 'ui-*' matches no tag of the corpus; its tags are train"),
+        ("--weight=ui-*=2", "--weight: 'ui-*' matches no tag of the corpus; its tags are train"),
     ],
 )
 def test_an_assignment_of_something_else(data: Path, tmp_path: Path, capsys, flag: str, message: str) -> None:

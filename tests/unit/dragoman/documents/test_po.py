@@ -73,6 +73,7 @@ def test_texts_are_named_by_their_lines_and_placeholders_are_protected() -> None
     assert [text.place for text in document.texts] == ["line 9", "line 17", "line 17", "line 24"]
     assert document.texts[-1].html == 'Tom &amp; I.<br id="0">Click <span id="1">here</span>.<br id="2">'
     assert document.protects_placeholders
+    assert [text.place for text in read_po(b'msgid "one"\nmsgstr ""\n').texts] == ["line 1"]
 
 
 def test_where_there_is_no_translation_nothing_changes() -> None:
@@ -122,6 +123,42 @@ def test_another_charset_becomes_utf8_and_ends_of_lines_stay() -> None:
     assert 'msgstr "ÖFFNE %S"\r\n' in written
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_all_other_lines_stay_byte_for_byte(newline: str) -> None:
+    content = r"""#TODO check
+msgid ""
+msgstr ""
+"X-Generator: an editor\n"
+"Content-Type: text/plain; charset=utf-8\n"
+"Language: de\n"
+
+#, fuzzy
+#~| msgid "older"
+#~ msgid "old"
+#~ msgstr "alt"
+
+#.shown first
+#:src/a.c:1
+#,c-format
+#|msgid "Open it"
+msgid"Open "
+  "\x41 \101 \\a %s"
+
+msgstr ""
+
+#~ msgid "a truncated
+# The last comment.
+"""
+    content = content.replace("\n", newline)
+    expected = content.replace(f'msgstr ""{newline}{newline}#~', rf'msgstr "OPEN A A \\A %S"{newline}{newline}#~')
+    assert translated(read_po(content.encode())).decode() == expected
+
+
+def test_escapes_and_line_separators_of_gettext_are_read() -> None:
+    written = translated(read_po('msgid "ring\\a \\x22it\\42 a\u2028b"\nmsgstr ""\n'.encode())).decode()
+    assert written.partition("\n")[2] == 'msgstr ""\n"RING\\a \\"IT\\" A\u2028"\n"B"\n'
+
+
 def test_text_that_is_the_path_of_a_file_is_not_read_from_there(tmp_path) -> None:
     (tmp_path / "secret.po").write_text(PO)
     with pytest.raises(ValueError, match="is no PO file"):
@@ -134,6 +171,10 @@ def test_text_that_is_the_path_of_a_file_is_not_read_from_there(tmp_path) -> Non
         ("Hello.\n", "is no PO file"),
         ('msgid "a', "is no PO file"),
         ("", "neither a header nor a message"),
+        (HEADER.format("") + '\nmsgid "Good morning, my friends', r'line 4: a string must end with "'),
+        (HEADER.format("") + '\nmsgid "my \\"friends\\"\nmsgstr ""\n', r'line 4: a string must end with "'),
+        (HEADER.format("") + '\nmsgid "Good morning, my friends"', "line 4: the message has no msgstr"),
+        (HEADER.format("") + '\nmsgid "a"\nmsgstr ""\nfriends\n', r"\(line 6\)"),
         (HEADER.format("nplurals=INTEGER; plural=EXPRESSION;") + PLURAL, "line 4 has a plural, and no Plural-Forms"),
         (HEADER.format("nplurals=2; plural=n/0;") + PLURAL, "Plural-Forms in the header"),
         (HEADER.format("nplurals=2; plural=n $ 1;") + PLURAL, "Plural-Forms in the header"),

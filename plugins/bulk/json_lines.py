@@ -37,23 +37,22 @@ class JsonLines:
         """As `Format.read`."""
         with open_regular(path) as stream:
             try:
-                objects = [_object(line) for line in lines_between(stream, start, end)]
+                objects = [(line.text, _object(line)) for line in lines_between(stream, start, end)]
             except ValueError as error:
                 raise DataError(f"{path}: {error}") from error
-        return JsonRows([content for content in objects if content is not None], columns)
+        return JsonRows([(text, content) for text, content in objects if content is not None], columns)
 
 
 class JsonRows:
-    """Objects of a file."""
+    """Objects of a file, each with its source."""
 
-    def __init__(self, objects: Sequence[dict[str, Any]], columns: Columns) -> None:
-        self._objects = objects
-        self.texts = [content.get(columns.text) for content in objects]
+    def __init__(self, objects: Sequence[tuple[str, dict[str, Any]]], columns: Columns) -> None:
+        self._sources = [source for source, _ in objects]
+        self.texts = [content.get(columns.text) for _, content in objects]
 
     def with_outcomes(self, outcomes: Sequence[Outcome]) -> bytes:
         """As `Rows.with_outcomes`."""
-        pairs = zip(self._objects, outcomes, strict=True)
-        return b"".join(_line(content | outcome._asdict()) for content, outcome in pairs)
+        return b"".join(_line(*pair) for pair in zip(self._sources, outcomes, strict=True))
 
 
 def _object(line: Line) -> dict[str, Any] | None:
@@ -61,7 +60,7 @@ def _object(line: Line) -> dict[str, Any] | None:
     if not line.text.strip():
         return None
     try:
-        content = json.loads(line.text, object_pairs_hook=_unique)
+        content = json.loads(line.text, object_pairs_hook=_unique, parse_int=_whole_number)
     except _RepeatedKeyError:
         raise
     except (ValueError, RecursionError):
@@ -69,6 +68,14 @@ def _object(line: Line) -> dict[str, Any] | None:
     if not isinstance(content, dict):
         raise ValueError("is no JSON object")
     return content
+
+
+def _whole_number(literal: str) -> int | float:
+    """Read a whole number; one with more digits than Python reads is infinite."""
+    try:
+        return int(literal)
+    except ValueError:
+        return float(literal)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -91,8 +98,8 @@ def _id(content: dict[str, Any], columns: Columns) -> str:
         raise ValueError(f"{columns.id!r} {error}") from error
 
 
-def _line(content: dict[str, Any]) -> bytes:
-    try:
-        return json.dumps(content, ensure_ascii=False).encode() + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate can only be written as an escape
-        return json.dumps(content).encode() + b"\n"
+def _line(source: str, outcome: Outcome) -> bytes:
+    """Add an outcome to the source of a row, which has at least an id: all other columns stay as they are written."""
+    added = json.dumps(outcome._asdict(), ensure_ascii=False)
+    # A lone surrogate can only be written as an escape.
+    return f"{source.rstrip().removesuffix('}')}, {added[1:]}\n".encode(errors="backslashreplace")

@@ -31,6 +31,14 @@ def test_all_that_a_row_has_stays(file: Path) -> None:
     ]
 
 
+def test_numbers_and_blanks_stay_as_they_are_written(file: Path) -> None:
+    row = '{ "id":1,"x":1e400,"y":0.1000000000000000055511151231257827,"z":%s, "text":"\\u0041" }' % ("9" * 5000)
+    file.write_text(f"{row}\r\n")
+    rows = scan(file)
+    assert texts(file, rows) == ["A"]
+    assert written(file, rows, GOOD).decode() == f"{row[:-1]}, {json.dumps(GOOD._asdict())[1:]}\n"
+
+
 def test_bytes_that_are_no_text_neither_end_the_file_nor_get_lost(file: Path) -> None:
     file.write_bytes(
         b'{"id": 1, "text": "caf\xe9"}\n{"id": 2, "text": "\\ud800"}\n{"id": 3, "text": "a\xe2\x80\xa8b"}\n'

@@ -51,12 +51,18 @@ class Tag(NamedTuple):
         stop: the index after its last character.
         kind: BEGIN for a possible first tag of a pair; END for a possible second one; ALONE, BREAK or KEPT.
         name: the same for both tags of a pair, in lower case; "" for other tags.
+        written: what a translation has in its place; "": the same characters.
     """
 
     start: int
     stop: int
     kind: Kind
     name: str = ""
+    written: str = ""
+
+    def source(self, text: str) -> str:
+        """Give what a translation of the text has in the place of the tag."""
+        return self.written or text[self.start : self.stop]
 
 
 _ELEMENTS: Final = {Kind.BEGIN: "span", Kind.ALONE: "wbr", Kind.BREAK: "br"}
@@ -143,12 +149,12 @@ class Tagged(NamedTuple):
         for tag in tags:
             tagged.write(text[done : tag.start])
             done = tag.stop
-            source = text[tag.start : tag.stop]
+            source = tag.source(text)
             if tag.start in numbers:
                 tagged.tokens.append(Token(Kind.END, tag=numbers[tag.start]))
             elif end := ends.get(tag.start):
                 numbers[end.start] = len(tagged.sources)
-                tagged.tag(Kind.BEGIN, source, text[end.start : end.stop])
+                tagged.tag(Kind.BEGIN, source, end.source(text))
             else:
                 tagged.tag(tag.kind if tag.kind in (Kind.BREAK, Kind.KEPT) else Kind.ALONE, source)
         tagged.write(text[done:])

@@ -21,6 +21,7 @@ _Rule = Callable[[rules.StateInline, bool], bool]
 _Placer = Callable[[rules.StateInline, Sequence[MarkdownToken], int], None]
 
 _PLACE: Final = "place"
+_WRITTEN: Final = "written"
 _HTML: Final = re.compile(r"<(?P<end>/)?(?P<name>[a-z][\w-]*)", re.IGNORECASE)
 _HTML_CODE: Final = re.compile(r"<(code|kbd|samp|tt|var)(?:\s[^<>]*)?>[^<>]*</\1>", re.IGNORECASE)
 # Plain text for CommonMark: the first line of a GitHub alert, the box of a task, marks of footnotes, attributes of a
@@ -69,14 +70,28 @@ def _tags(source: str, token: MarkdownToken) -> Iterator[Tag]:
     elif token.type == "image" and has_letter(token.content):
         text = start + len("![")
         yield Tag(start, text, Kind.BEGIN, token.tag)
-        yield Tag(text + len(token.content), stop, Kind.END, token.tag)
+        end = text + len(token.content)
+        yield Tag(end, stop, Kind.END, token.tag, _reference(source, text, end, stop))
     elif token.type == "image":
         yield Tag(start, stop, Kind.ALONE)
     elif token.nesting:
         # Strong emphasis has two characters; the token's position is that of the inner one.
         outer = token.type.startswith("strong")
         kind = Kind.BEGIN if token.nesting > 0 else Kind.END
-        yield Tag(start - (outer and kind is Kind.BEGIN), stop + (outer and kind is Kind.END), kind, token.tag)
+        start, stop = start - (outer and kind is Kind.BEGIN), stop + (outer and kind is Kind.END)
+        yield Tag(start, stop, kind, token.tag, token.meta.get(_WRITTEN, ""))
+
+
+def _reference(source: str, text: int, end: int, stop: int) -> str:
+    """Write the end of a link with its label if its text is the label, as in `[text]` and `[text][]`; else "".
+
+    Args:
+        source: the source of the paragraph.
+        text: where the text of the link begins.
+        end: where its text ends.
+        stop: where the link ends.
+    """
+    return f"][{' '.join(source[text:end].split())}]" if source[end:stop] in ("]", "][]") else ""
 
 
 def _html_tag(start: int, stop: int, source: str) -> Tag:
@@ -135,7 +150,9 @@ def _place_link(state: rules.StateInline, tokens: Sequence[MarkdownToken], start
     """Record the positions of the two tags of a link, around its text."""
     opening, closing = (token for token in tokens if token.nesting)
     opening.meta[_PLACE] = (start, start + 1)
-    closing.meta[_PLACE] = (state.md.helpers.parseLinkLabel(state, start, True), state.pos)
+    end = state.md.helpers.parseLinkLabel(state, start, True)
+    closing.meta[_PLACE] = (end, state.pos)
+    closing.meta[_WRITTEN] = _reference(state.src, start + 1, end, state.pos)
 
 
 def _place_marks(state: rules.StateInline, tokens: Sequence[MarkdownToken], start: int) -> None:

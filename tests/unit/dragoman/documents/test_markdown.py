@@ -121,6 +121,15 @@ def test_ends_of_lines_and_a_byte_order_mark_stay() -> None:
     assert translated(read_markdown(content)) == b"\xef\xbb\xbf# ONE\r\n\r\nTWO\r\n  THREE\r\n"
 
 
+def test_links_by_their_text_keep_their_targets() -> None:
+    targets = "\n\n[a_b *the guide*]: x\n[web]: y\n[a cat]: z\n"
+    document = read_markdown(f"See [a_b *the\nguide*], [Web][], ![a cat], [it][Web] and [none].{targets}".encode())
+    words, found, rest = translated(document).decode().partition("\n\n")
+    expected = "SEE [A_B *THE GUIDE*][a_b *the guide*], [WEB][Web], ![A CAT][a cat], [IT][Web] AND [NONE]."
+    assert " ".join(words.split()) == expected
+    assert found + rest == targets
+
+
 def test_tags_go_with_their_words() -> None:
     document = read_markdown(b"- the *red* `a b` [cat](x)\n")
     html = 'the <span id="0">red</span> {#1} <span id="2">cat</span>'

@@ -5,6 +5,7 @@ https://html.spec.whatwg.org/multipage/parsing.html
 
 import html
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -13,6 +14,14 @@ _ATTRIBUTE: Final = re.compile(
     r"""[\s/]*(?P<name>[^\s/>=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>"'][^\s>]*|(?=>)))?"""
 )
 _TAG_END: Final = re.compile(r"[\s/]*>")
+# Elements inside a line; all other elements are blocks.
+INLINE: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """a abbr acronym b bdi bdo big cite code data del dfn em font i iframe img ins kbd mark math noembed q rp rt
+        ruby s samp script small span strike strong style sub sup svg template time tt u var wbr""",
+    )
+)
 # Elements whose content holds no tags.
 _RAW: Final = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
@@ -64,14 +73,36 @@ class StartTag(NamedTuple):
 
 def translated_tags(source: str) -> Iterator[StartTag]:
     """Yield the start tags of a page, without elements that are not to be translated and their content."""
-    kept, depth = "", 0
-    for tag, name in _tags(source):
-        if depth:
-            depth += (name == kept and name not in _VOID) * (1 if tag else -1)
-        elif tag is not None and not tag.is_kept:
-            yield tag
-        elif tag is not None and name not in _VOID:
-            kept, depth = name, 1
+    ends, done = _ends_of_kept(source), 0
+    for index, (tag, _) in enumerate(_tags(source)):
+        if index >= done:
+            done = ends.get(index, 0)
+            if tag is not None and not tag.is_kept:
+                yield tag
+
+
+def _ends_of_kept(source: str) -> dict[int, int]:
+    """Map each start tag of an element that is not to be translated to the first tag behind the element, by indices.
+
+    Without an end tag, the element ends before the next tag of a block.
+    """
+    ends: dict[int, int] = {}
+    opened: dict[str, list[int]] = {}  # -1: an element that is to be translated
+    waiting: list[int] = []  # for the next block
+    for index, (tag, name) in enumerate(_tags(source)):
+        if name not in INLINE and name != "title":
+            ends.update((begin, index) for begin in waiting if ends[begin] == sys.maxsize)
+            waiting.clear()
+        if tag is None:
+            begin = opened[name].pop() if opened.get(name) else -1
+            if begin >= 0:
+                ends[begin] = index + 1
+        elif name not in _VOID:
+            opened.setdefault(name, []).append(index if tag.is_kept else -1)
+            if tag.is_kept:
+                ends[index] = sys.maxsize
+                waiting.append(index)
+    return ends
 
 
 def _tags(source: str) -> Iterator[tuple[StartTag | None, str]]:

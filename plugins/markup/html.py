@@ -12,18 +12,11 @@ from typing import Final, NamedTuple
 
 from turbohtml import Token, TokenType, tokenize
 
+from dragoman.documents.html_tags import INLINE
 from plugins.markup.inline_tags import TaggedText
 from plugins.markup.mark import InlineTag, overlap, partners
 from service.text.piece import Piece
 
-# Elements inside a line; all other elements end a sentence.
-_INLINE: Final = frozenset(
-    re.findall(
-        r"\w+",
-        """a abbr acronym b bdi bdo big cite code data del dfn em font i iframe img ins kbd mark math noembed q rp rt
-        ruby s samp script small span strike strong style sub sup svg template time tt u var wbr""",
-    )
-)
 _UNSEEN: Final = frozenset({"iframe", "noembed", "noframes", "script", "style", "svg", "template"})
 # Elements kept with their content, like those with translate="no" or class="notranslate".
 _KEPT: Final = _UNSEEN | {"code", "kbd", "math", "plaintext", "pre", "samp", "textarea", "tt", "var", "xmp"}
@@ -122,13 +115,13 @@ def parse(html: str) -> Iterator[str | Block]:
             content = "" if name in _UNSEEN else "".join(_text(*token) for token in tokens[begun:index])
             # Without an end tag, the element would include the following text wherever the translation puts it.
             ended = tokens[index - 1][0].type is TokenType.END_TAG and tokens[index - 1][0].tag == name
-            if ended and name in _INLINE and (KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
+            if ended and name in INLINE and (KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
                 block.mark(source, content=content)
                 continue
         elif token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE):
             block.write(_text(token, source), source)
             continue
-        elif name in _INLINE or (not name and token.type is not TokenType.DOCTYPE):
+        elif name in INLINE or (not name and token.type is not TokenType.DOCTYPE):
             block.mark(source, closes=token.type is TokenType.END_TAG, name="" if name in _VOID else name)
             continue
         yield block.close()
@@ -249,6 +242,6 @@ def _end_tags(tokens: Sequence[tuple[Token, str]]) -> dict[int, int]:
         if token.type is TokenType.START_TAG:
             ends.setdefault(index, block - 1)
         # In an svg or math element, a title may contain tags, unlike the title of a page.
-        if token.tag and token.tag not in _INLINE and token.tag != "title":
+        if token.tag and token.tag not in INLINE and token.tag != "title":
             block = index
     return ends

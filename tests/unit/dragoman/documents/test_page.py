@@ -54,6 +54,21 @@ def test_attributes_that_people_read_are_texts() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("page", "attributes"),
+    [
+        ('<ul><li translate="no">Brand <img alt="kept"><li>We <img alt="a dog"></ul>', ["a dog"]),
+        ('<td class="notranslate">Brand</b><td><img alt="a dog"></td>', ["a dog"]),
+        ('<p translate="no">Brand<div><p translate="no"><img alt="kept"></div><img alt="a dog">', ["a dog"]),
+        ('<b translate="no">Brand</b> <img alt="a dog"><p>We', ["a dog"]),
+        ('<div translate="no">Brand<p><img alt="kept"></div><img alt="a dog">', ["a dog"]),
+        ('<b translate="no">Brand <img alt="kept">', []),
+    ],
+)
+def test_a_kept_element_without_an_end_ends_before_the_next_block(page: str, attributes: list[str]) -> None:
+    assert [text.html for text in read_html(page.encode()).texts[1:]] == attributes
+
+
 def test_attributes_go_with_their_tags() -> None:
     document = read_html(b'<p><img alt="one"> two <img alt="three"></p>')
     [first, second] = document.texts[0].html.removeprefix("<p>").removesuffix("</p>").split(" two ")

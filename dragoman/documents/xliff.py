@@ -130,10 +130,12 @@ class XliffDocument:
         return (element if self._version.state_of_unit else target).get("state") not in _UNTRANSLATED
 
     def _put(self, unit: _Unit) -> None:
-        """Put the target after its source, in place of an earlier target."""
+        """Put the target after its source and the divided source, in place of an earlier target."""
         old = unit.element.find(f"{self._space}target")
         if old is None:
-            unit.target.tail, before = unit.source.tail, unit.source
+            divided = unit.element.find(f"{self._space}seg-source")
+            before = unit.source if divided is None else divided
+            unit.target.tail = before.tail
             before.addnext(unit.target)
         else:
             unit.target.tail = old.tail

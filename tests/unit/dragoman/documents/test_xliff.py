@@ -34,6 +34,14 @@ def test_a_unit_of_1_2_gets_a_target_behind_its_source() -> None:
     assert translated(document) == one(body.format(target))
 
 
+def test_a_target_of_1_2_is_behind_a_divided_source() -> None:
+    body = (
+        "<trans-unit>\n <source>one</source>\n <seg-source><mrk>one</mrk></seg-source>{}\n <note>n</note></trans-unit>"
+    )
+    expected = body.format('\n <target state="translated">ONE</target>')
+    assert translated(read_xliff(one(body.format("")))) == one(expected)
+
+
 def test_a_segment_of_2_gets_a_target_and_a_state() -> None:
     body = (
         '<unit id="1"><segment{}><source>one <pc id="1">two</pc><ph id="2"/></source>{}</segment>'

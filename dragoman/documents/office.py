@@ -13,6 +13,8 @@ from dragoman.documents.inline import Token, from_html, has_words, to_html
 from dragoman.documents.odf import odf_paragraphs
 from dragoman.documents.runs import DRAWING, WORD, RunParagraph
 
+_STRICT: Final = "purl.oclc.org/ooxml"  # in the namespaces of Strict Open XML, which few programs write
+
 
 class _Paragraph(Protocol):
     """A paragraph of any format."""
@@ -31,25 +33,35 @@ class _Format(NamedTuple):
     Attributes:
         name: the name of the format.
         parts: the pattern of the names of the members with text.
+        root: the pattern of the namespaces of their first elements.
         paragraphs: yields the paragraphs of a part; a paragraph comes before those inside it.
     """
 
     name: str
     parts: re.Pattern[str]
+    root: re.Pattern[str]
     paragraphs: "Callable[[etree._Element], Iterator[_Paragraph]]"
 
 
 _WORD: Final = _Format(
     "Word document (.docx)",
     re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml"),
+    re.compile(r"http://schemas\.openxmlformats\.org/wordprocessingml/2006/main"),
     lambda root: (RunParagraph(paragraph, WORD) for paragraph in root.iter(WORD.paragraph)),
 )
 _POWERPOINT: Final = _Format(
     "PowerPoint presentation (.pptx)",
-    re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/data)\d+\.xml"),
+    # A diagram has its texts twice: as data, and in the picture drawn from them.
+    re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/(?:data|drawing))\d+\.xml"),
+    re.compile(r"http://schemas\.(?:openxmlformats\.org|microsoft\.com)/.*"),
     lambda root: (RunParagraph(paragraph, DRAWING) for paragraph in root.iter(DRAWING.paragraph)),
 )
-_ODT: Final = _Format("OpenDocument text (.odt)", re.compile(r"content\.xml|styles\.xml"), odf_paragraphs)
+_ODT: Final = _Format(
+    "OpenDocument text (.odt)",
+    re.compile(r"content\.xml|styles\.xml"),
+    re.compile("urn:oasis:names:tc:opendocument:.*"),
+    odf_paragraphs,
+)
 
 
 class OfficeDocument:
@@ -81,7 +93,7 @@ class OfficeDocument:
         self._paragraphs: list[_Paragraph] = []
         self.texts: list[DocumentText] = []
         for name in names:
-            self._parts[name] = self._parsed(name)
+            self._parts[name] = self._parsed(name, form)
             for number, paragraph in enumerate(form.paragraphs(self._parts[name].getroot()), start=1):
                 if has_words(paragraph.tokens):
                     self._paragraphs.append(paragraph)
@@ -94,10 +106,15 @@ class OfficeDocument:
                 paragraph.rewrite(from_html(safe_xml.allowed(translation), paragraph.tokens))
         return self._archive.write({name: safe_xml.serialized(tree) for name, tree in self._parts.items()})
 
-    def _parsed(self, name: str) -> "etree._ElementTree":
+    def _parsed(self, name: str, form: _Format) -> "etree._ElementTree":
         content = self._archive.read(name)
         try:
-            return safe_xml.parse(content, self._tags_left)
+            tree = safe_xml.parse(content, self._tags_left)
+            root = etree.QName(tree.getroot())
+            if not form.root.fullmatch(root.namespace or ""):
+                strict = "; save it again, not as Strict Open XML" if _STRICT in (root.namespace or "") else ""
+                raise ValueError(f"is no part of a {form.name}: its first element is {root.text!r:.120}{strict}")
+            return tree
         except ValueError as error:
             raise ValueError(f"its member {name!r} {error}") from error
         finally:

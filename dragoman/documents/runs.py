@@ -20,6 +20,7 @@ _A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _DEPTH: Final = 8  # nesting levels of fields
 # Invisible parts of a format; without them more runs have equal formats.
 _UNSEEN: Final = frozenset({f"{_W}lang", f"{_W}noProof"})
+_PROPERTIES: Final = frozenset({f"{_W}smartTagPr", f"{_W}customXmlPr"})  # at the beginning of a holder
 _UNSEEN_ATTRIBUTES: Final = ("lang", "altLang", "dirty", "err", "noProof")
 
 
@@ -57,7 +58,7 @@ WORD: Final = Names(
     f"{_W}rPr",
     f"{_W}t",
     frozenset({f"{_W}br", f"{_W}cr", f"{_W}tab", f"{_W}ptab"}),
-    frozenset(f"{_W}{name}" for name in ("hyperlink", "ins", "moveTo", "smartTag", "sdt", "dir", "bdo")),
+    frozenset(f"{_W}{name}" for name in ("hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo")),
     frozenset({f"{_W}proofErr", f"{_W}lastRenderedPageBreak"}),
 )
 DRAWING: Final = Names(
@@ -140,7 +141,8 @@ class RunParagraph:
             elif tag is None:
                 text = etree.Element(names.text)
                 text.text = token.text
-                text.set(XML_SPACE, "preserve")
+                if names is WORD:  # in DrawingML, this element has no attributes
+                    text.set(XML_SPACE, "preserve")
                 holders[-1].append(self._run(text, formats[-1]))
             elif isinstance(tag, _Wrapped):
                 holders[-1].append(self._run(tag.child, tag.format))
@@ -172,7 +174,7 @@ class RunParagraph:
                 self._read_run(child)
             elif child.tag in names.holders:
                 inner = next((each for each in child if each.tag == f"{_W}sdtContent"), child)
-                self._within(_Holder(child, inner), list(inner))
+                self._within(_Holder(child, inner), [each for each in inner if each.tag not in _PROPERTIES])
             elif child.tag in names.breaks:
                 self._add(Kind.BREAK, _Moved([child]))
             elif child.tag not in names.dropped:
@@ -232,7 +234,7 @@ class RunParagraph:
 def _begun(tag: "_Format | _Field | _Holder", holder: "etree._Element") -> "etree._Element":
     """Begin an element; returns the element for its content."""
     if isinstance(tag, _Holder):
-        tag.inner[:] = []
+        tag.inner[:] = [child for child in tag.inner if child.tag in _PROPERTIES]
         holder.append(tag.outer)
         return tag.inner
     if isinstance(tag, _Field):

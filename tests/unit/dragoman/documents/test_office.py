@@ -71,6 +71,25 @@ def test_powerpoint_reads_what_was_translated() -> None:
     assert slide.notes_slide.notes_text_frame.text == "A NOTE"
 
 
+def test_a_diagram_is_translated_as_data_and_as_a_picture() -> None:
+    names = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:d="{}"'
+    data = names.format("http://schemas.openxmlformats.org/drawingml/2006/diagram")
+    drawing = names.format("http://schemas.microsoft.com/office/drawing/2008/diagram")
+    body = "<a:p><a:r><a:t>one</a:t></a:r></a:p>"
+    written = translated(
+        read_pptx(
+            zipped(
+                {
+                    "ppt/diagrams/data1.xml": f"<d:dataModel {data}>{body}</d:dataModel>",
+                    "ppt/diagrams/drawing1.xml": f"<d:drawing {drawing}>{body}</d:drawing>",
+                }
+            )
+        )
+    )
+    for name in ("data", "drawing"):
+        assert "<a:t>ONE</a:t>" in member(written, f"ppt/diagrams/{name}1.xml")
+
+
 def test_only_the_words_of_an_odt_file_change() -> None:
     expected = ODT_CONTENT.replace('<text:s text:c="2"/>', " ")
     for words in ("A title", "a note", "a cell"):
@@ -117,6 +136,13 @@ def test_links_and_changes_keep_their_elements() -> None:
     assert rewritten(body, html) == body
     moved = rewritten(body, '<span id="3">nun</span> <span id="0"><span id="1">das</span></span><wbr id="2">')
     assert moved.index("nun") < moved.index("w:hyperlink") < moved.index("<w:u/>") < moved.index("das")
+
+
+@pytest.mark.parametrize("name", ["customXml", "smartTag"])
+def test_the_text_of_marked_words_is_translated_behind_their_properties(name: str) -> None:
+    body = f"<w:{name}><w:{name}Pr/><w:r><w:t>one</w:t></w:r></w:{name}><w:r><w:t> two</w:t></w:r>"
+    assert texts(paragraph(body)) == ['<span id="0">one</span> two']
+    assert rewritten(body, '<span id="0">one</span> two') == body
 
 
 def test_breaks_pictures_and_notes_stay() -> None:
@@ -193,9 +219,11 @@ def test_another_file_is_refused(read, content: bytes, words: str) -> None:
         ("", "is no XML"),
         ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "must have no document type"),
         ("<a>" * 300 + "</a>" * 300, "is no XML"),
+        ("<document/>", "is no part of a Word document .*: its first element is 'document'$"),
+        ('<d xmlns="http://purl.oclc.org/ooxml/wordprocessingml/main"/>', "is no part .* not as Strict Open XML"),
     ],
 )
-def test_xml_that_could_grow_or_is_broken_is_refused(part: str, words: str) -> None:
+def test_xml_that_could_grow_or_is_broken_or_unknown_is_refused(part: str, words: str) -> None:
     with pytest.raises(ValueError, match=f"its member 'word/document.xml' {words}") as raised:
         read_docx(zipped({"word/document.xml": part}))
     assert "\n" not in str(raised.value)

@@ -14,6 +14,7 @@ _MOST_PARTS: Final = 6
 _SPEAKER: Final = re.compile(
     r"(?:<(?!v)[^<>]*>|\{\\[^{}]*\}|\s)*[-\u2010-\u2015]\s*(?=[^\W\d]|[<\[(\"'“„«¿¡])|\s*<v[\s.][^<>]*>"
 )
+_VOICE_END: Final = re.compile(r"\s*</v>\s*\Z")
 _QUOTES: Final = " \t\"'”’»"
 _ENDS: Final = (*".!?…。！？])）",)
 _BEGINS: Final = (*"[(（",)
@@ -48,17 +49,24 @@ class Part(NamedTuple):
         first: the index of its first line within the cue.
         prefix: the characters before the text: a dash, or the name of a voice.
         lines: the lines of text.
+        suffix: the characters after the text: the end of a voice.
     """
 
     cue: int
     first: int
     prefix: str
     lines: Sequence[str]
+    suffix: str
 
     @property
     def text(self) -> str:
         """The text of all lines, without line breaks."""
         return " ".join(line.strip() for line in self.lines)
+
+    def written(self, lines: Sequence[str]) -> list[str]:
+        """Give the lines of the file that have these lines of text."""
+        *before, last = [self.prefix + lines[0], *lines[1:]]
+        return [*before, last + self.suffix]
 
 
 class Speech(NamedTuple):
@@ -118,12 +126,18 @@ def _parts(cues: Sequence[Cue]) -> Iterator[Part]:
             found = _SPEAKER.match(line)
             begins = found or is_sound(line) or (lines and is_sound(lines[-1]))
             if begins and lines:
-                yield Part(index, first, prefix, lines)
+                yield _part(index, first, prefix, lines)
             if begins or not lines:
                 prefix, first, lines = found[0] if found else "", number, []
             lines.append(line[len(prefix) :] if found else line)
         if lines:
-            yield Part(index, first, prefix, lines)
+            yield _part(index, first, prefix, lines)
+
+
+def _part(cue: int, first: int, prefix: str, lines: Sequence[str]) -> Part:
+    end = _VOICE_END.search(lines[-1])
+    suffix = end[0] if end else ""
+    return Part(cue, first, prefix, [*lines[:-1], lines[-1].removesuffix(suffix)], suffix)
 
 
 def _goes_on(before: tuple[Part, str], behind: tuple[Part, str], cues: Sequence[Cue]) -> bool:

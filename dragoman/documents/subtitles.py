@@ -105,11 +105,11 @@ class Subtitles:
             translation = next(left) if has_words(spoken.text.tokens) else None
             if translation is None:
                 for part in spoken.speech.parts:
-                    written[part.cue] += [part.prefix + part.lines[0], *part.lines[1:]]
+                    written[part.cue] += part.written(part.lines)
                 continue
             for part, divided in spoken.speech.divide(spoken.translated(translation)):
                 lines = [self._source(spoken.text, tokens).strip() for tokens in divided]
-                written[part.cue] += [part.prefix + lines[0], *lines[1:]]
+                written[part.cue] += part.written(lines)
         return "".join(self._replaced(written)).encode()
 
     def _replaced(self, written: Sequence[Sequence[str]]) -> Iterator[str]:

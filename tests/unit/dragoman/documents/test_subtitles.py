@@ -87,6 +87,17 @@ def test_its_translation_is_divided_by_length_and_elements_are_closed_and_opened
     assert written.split("\n\n")[1].endswith("<i>drei vier fünf sechs sieben</i>\n")
 
 
+@pytest.mark.parametrize(
+    ("cue", "written"),
+    [("<v Mary>I was walking home</v>", "<v Mary>x y</v>"), ("<v Mary>I was\nwalking</v> ", "<v Mary>x\ny</v> ")],
+)
+def test_the_end_of_a_voice_stays_in_its_cue(cue: str, written: str) -> None:
+    content = "WEBVTT\n\n00:01.000 --> 00:02.000\n{}\n\n00:02.000 --> 00:03.000\n{}\n"
+    document = read_vtt(content.format(cue, "when I saw.").encode())
+    assert document.write(["x y z."]).decode() == content.format(written, "z.")
+    assert document.write([None]).decode() == content.format(cue, "when I saw.")
+
+
 def test_a_translation_in_a_script_without_blanks_is_divided_too() -> None:
     written = read_srt(srt("one two", "three four.")).write(["一二三四五六七八"]).decode()
     assert "一二三\n" in written

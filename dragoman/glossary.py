@@ -26,7 +26,7 @@ SUFFIXES: Final = (".csv", ".tsv", ".tmx")
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _OTHERS: Final = re.compile(r"[;\t]")  # delimiters of other formats: a sign that the file has the wrong one
 _QUOTED: Final = 64  # maximum characters of a cell in a message
-# In lower case: a first line with two such words counts as the names of the languages.
+# In lower case: a first line with two such words counts as the names of the languages, see `_is_header`.
 _CODE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 _NAMED: Final = re.compile(rf".+\.({_CODE.pattern})-({_CODE.pattern})")
 _CASE: Final = {"": False, "false": False, "true": True}
@@ -126,7 +126,7 @@ def parse_glossary(name: str, content: bytes) -> GlossaryFile:
         rows = list(_rows(content, _DELIMITERS[suffix]))
         if rows and all(len(cells) == 1 and _OTHERS.search(cells[0]) for _, cells in rows):
             raise _other_delimiter(suffix, *rows[0])
-        if rows and len(rows[0][1]) == 2 and all(map(_CODE.fullmatch, rows[0][1])):
+        if rows and _is_header(rows[0][1], languages):
             header = rows.pop(0)[1]
             languages = languages if named else (header[0], header[1])
         entries = [_of_columns(f"line {number}", cells) for number, cells in rows]
@@ -154,6 +154,20 @@ def _rows(content: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 yield lines.line_num, stripped
     except csv.Error as error:
         raise ValueError(f"line {lines.line_num}: {error}") from error
+
+
+def _is_header(cells: Sequence[str], named: Sequence[str]) -> bool:
+    """Tell whether a first line names the languages; if the file name does, any other two words are a term.
+
+    Args:
+        cells: the cells of the line.
+        named: the languages of the file name, or empty strings.
+    """
+    if len(cells) != 2 or not all(map(_CODE.fullmatch, cells)):
+        return False
+    return all(
+        not code or cell.partition("-")[0] == code.partition("-")[0] for cell, code in zip(cells, named, strict=True)
+    )
 
 
 def _other_delimiter(suffix: str, number: int, cells: Sequence[str]) -> ValueError:

@@ -36,6 +36,14 @@ def test_the_name_of_a_file_says_its_languages() -> None:
     assert parse_glossary("our-terms.csv", b"house,Haus\n").source_language == ""
 
 
+def test_two_short_words_are_a_term_where_the_name_says_other_languages() -> None:
+    assert parse_glossary("c3.en-de.csv", b"car,kfz\nhouse,Haus\n").entries == [
+        GlossaryEntry("car", ("kfz",)),
+        GlossaryEntry("house", ("Haus",)),
+    ]
+    assert parse_glossary("esp.es-en.tsv", b"uno\tdos\n").entries == [GlossaryEntry("uno", ("dos",))]
+
+
 def test_units() -> None:
     entries = [GlossaryEntry("the <b>house", ("Haus",))]
     assert parse_glossary("terms.tmx", TMX.format(language="en-US").encode()) == GlossaryFile(entries, "en-US", "DE")

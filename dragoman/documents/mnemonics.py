@@ -2,10 +2,14 @@
 
 A mark stands before the first letter or digit of a word, or before a small letter inside a word, as in "E&xit". "R&D",
 "a & b", "&amp;" and "file_name" have no mark; a text with several marks has no mnemonic.
+
+A label may be a text of HTML: its character references are resolved for the model, and written again.
 """
 
+import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from dragoman.documents.inline import Token
@@ -13,6 +17,7 @@ from dragoman.documents.inline import Token
 _OPENING: Final = "\"'“‘«(&"  # may stand before a mark; for "&&", the first & stands before the second
 # Placeholders, addresses and character references hold neither marks nor letters.
 _CODE: Final = r"%\([^()]*\)\w|%[-+#.*\d$]*[a-zA-Z]{0,2}|\$?\{[^{}]*\}|\$\w+|\w+://\S+|&(?:#?\w+;|\w+=)"
+_REFERENCE: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _MARKS: Final = re.compile(rf"{_CODE}|&&|(?P<mark>[&_])")
 _LETTERS: Final = re.compile(rf"{_CODE}|(?P<letter>[^\W_])")
 _WORD_BEFORE: Final = re.compile(r"[^\W_]*\Z")
@@ -50,12 +55,14 @@ class Label(NamedTuple):
         mark: the mark of the mnemonic; "": the text has none.
         letter: the mnemonic.
         doubles: whether an & in the text is written twice.
+        references: the characters that are written as character references, each with its reference.
     """
 
     tokens: list[Token]
     mark: str = ""
     letter: str = ""
     doubles: bool = False
+    references: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def read(cls, tokens: Sequence[Token], marks: str) -> "Label":
@@ -77,11 +84,17 @@ class Label(NamedTuple):
         if "&" in marks and "&&" in source and source.count("&") == 2 * source.count("&&"):
             single = [token._replace(text=token.text.replace("&&", "&")) for token in label.tokens]
             label = label._replace(tokens=single, doubles=True)
+        if references := _references(source):
+            plain = [token._replace(text=_resolved(token.text, references)) for token in label.tokens]
+            label = label._replace(tokens=plain, references=references)
         return label
 
     def written(self, tokens: Sequence[Token]) -> list[Token]:
         """Put the mark into a translation: before the same letter if there is one, else before the first letter."""
         written = list(tokens)
+        if self.references:
+            table = str.maketrans(dict(self.references))
+            written = [token._replace(text=token.text.translate(table)) for token in written]
         if self.doubles:
             written = [token._replace(text=token.text.replace("&", "&&")) for token in tokens]
         letters = list(_letters(written)) if self.mark else []
@@ -99,6 +112,25 @@ class Label(NamedTuple):
 
     def _is_same(self, place: _Place) -> bool:
         return place.text[place.start].casefold() == self.letter.casefold()
+
+
+def _references(source: str) -> dict[str, str]:
+    """Map the characters of a text that occur only as character references to these."""
+    characters = {html.unescape(reference): reference for reference in _REFERENCE.findall(source)}
+    bare = _REFERENCE.sub("", source)
+    return {
+        character: reference
+        for character, reference in characters.items()
+        if len(character) == 1 and character >= " " and character not in bare
+    }
+
+
+def _resolved(text: str, references: Mapping[str, str]) -> str:
+    def resolved(found: re.Match[str]) -> str:
+        character = html.unescape(found[0])
+        return character if character in references else found[0]
+
+    return _REFERENCE.sub(resolved, text)
 
 
 def _places(tokens: Sequence[Token], mark: str) -> Iterator[_Place]:

@@ -39,6 +39,21 @@ def test_a_mark_does_not_reach_the_model(text: str, shown: str) -> None:
     assert source(read.written(read.tokens)) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Tom &amp; I", "Tom & I"),
+        ("_Save &amp; Close", "Save & Close"),
+        ("&copy; 5&nbsp;km &#8217; &#x201C; caf&eacute;", "© 5\xa0km ’ “ café"),
+        ("&lt;b> &none; &copy;", "<b> &none; ©"),
+    ],
+)
+def test_the_model_reads_character_references_as_their_characters(text: str, shown: str) -> None:
+    read = label(text)
+    assert source(read.tokens) == shown
+    assert source(read.written(read.tokens)) == text
+
+
 @pytest.mark.parametrize("text", ["แฟ้ม(&F)", "ملف (&F)"])
 def test_a_letter_in_brackets_behind_any_text_without_small_letters_is_left_out(text: str) -> None:
     assert source(label(text).tokens) == text.removesuffix("(&F)").rstrip()
@@ -48,7 +63,8 @@ def test_a_letter_in_brackets_behind_any_text_without_small_letters_is_left_out(
     "text",
     [
         "AT&T, R&D, Q & A, Drag&Drop",
-        "Tom &amp; I",
+        "R&D; Tom &amp; I &none;",
+        "one&#10;two",
         "https://example.com/?a=b&c=d and ?a=b&c=d",
         "a file_name",
         "_this_ and _so is that_",

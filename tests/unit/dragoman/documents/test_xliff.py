@@ -106,6 +106,12 @@ def test_mnemonics_are_those_of_qt() -> None:
     assert b">SAVE &amp;AS _X</target>" in translated(of_qt)
 
 
+def test_character_references_of_a_text_of_html_are_written_again() -> None:
+    document = read_xliff(one("<trans-unit><source>a &amp;amp; b</source></trans-unit>"))
+    assert texts(document) == ["a &amp; b"]
+    assert b">A &amp;amp; B</target>" in translated(document)
+
+
 def test_lines_are_kept_where_blanks_are() -> None:
     unit = '<trans-unit xml:space="preserve"><source>one\ntwo<x id="1" ctype="lb"/>three</source></trans-unit>'
     document = read_xliff(one(unit))

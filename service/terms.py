@@ -32,7 +32,7 @@ class TermPlan(Protocol):
 
     @property
     def is_all(self) -> bool:
-        """Whether the whole text is one term."""
+        """Whether the model has nothing to translate: the text is one term, or kept parts and punctuation."""
 
     @property
     def without_model(self) -> str:

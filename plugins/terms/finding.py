@@ -28,6 +28,7 @@ class Match(NamedTuple):
         name: its name if it is missing: the source term of the entry, or the text itself.
         forms: the allowed translations.
         kept: whether it stays unchanged: its only form is the text itself.
+        whole: whether no word goes on at its ends, unlike in %dMB.
     """
 
     start: int
@@ -35,6 +36,7 @@ class Match(NamedTuple):
     name: str
     forms: tuple[str, ...]
     kept: bool = False
+    whole: bool = True
 
 
 class _Term(NamedTuple):
@@ -120,13 +122,13 @@ class TermFinder:
     def _between(self, text: str, begin: int, end: int) -> Iterator[Match]:
         if self._besides is not None:
             for start, stop in self._besides(text[begin:end]):
-                yield _as_it_is(text, begin + start, begin + stop)
+                yield as_it_is(text, begin + start, begin + stop)
 
     def _asked(self, text: str) -> Iterator[Match]:
         begin = 0
         for start, stop in () if self._kept is None else self._kept(text):
             yield from self._find(text, begin, start)
-            yield _as_it_is(text, start, stop)
+            yield as_it_is(text, start, stop)
             begin = stop
         yield from self._find(text, begin, len(text))
 
@@ -143,8 +145,10 @@ class TermFinder:
                 begin = match.stop
 
 
-def _as_it_is(text: str, start: int, stop: int) -> Match:
-    return Match(start, stop, text[start:stop], (text[start:stop],), kept=True)
+def as_it_is(text: str, start: int, stop: int) -> Match:
+    """Make the match of a part that stays unchanged."""
+    part = text[start:stop]
+    return Match(start, stop, part, (part,), kept=True, whole=_is_whole(text, start, stop))
 
 
 def missing(matches: Iterable[Match], translation: str) -> list[Match]:
@@ -153,6 +157,8 @@ def missing(matches: Iterable[Match], translation: str) -> list[Match]:
     wanted = sorted(matches, key=lambda match: len(match.forms))
     forms = {form for match in wanted for form in match.forms}
     counts = Counter(translation[start:stop] for start, stop in occurrences(forms, translation))
+    for part in {match.name for match in wanted if not match.whole}:
+        counts[part] = translation.count(part)
     missed = []
     for match in wanted:
         form = next((form for form in match.forms if counts[form]), None)

@@ -9,6 +9,7 @@ from dragoman.scripts import UNSPACED
 # Every part is bounded, or cannot begin where another match continues, so a search takes linear time on any text.
 _NUMBER: Final = r"(?:\*|\d{1,6})?"
 _CONVERSION: Final = rf"[-+#0]{{0,5}}{_NUMBER}(?:\.{_NUMBER})?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcCsSpn@]"
+_NAME: Final = r"(?<!\d)%[^\W\d]\w{1,63}%"
 
 
 def _nested(depth: int) -> str:
@@ -44,8 +45,12 @@ _PATTERNS: Final = (
     r"\{\{\{[^{}\n]{1,100}\}\}\}|\{\{[^{}\n]{1,100}\}\}|\{%[^%{}\n]{1,100}%\}|[$#%]\{[^{}\n]{1,100}\}",
     # {n, plural, ...}, and then {}, {0}, {name}, {price:.2f}
     rf"{_ICU}|\{{[ \u00a0]?[^\s{{}}]{{0,100}}[ \u00a0]?\}}",
-    # %(count)d, %1$s, %s, %@, %%; of Qt %1 and %n; %name%
-    rf"(?<!\d)%(?:\([\w.]{{1,64}}\){_CONVERSION}|[^\W\d]\w{{1,63}}%|\d{{1,2}}\${_CONVERSION}|{_CONVERSION}|L?\d{{1,2}}|%)",
+    # %%, %s, %d and %@, even directly after a digit
+    r"%%|%[ds@](?!\w)",
+    # %name%, but not %dx%d, which is two conversions
+    rf"{_NAME}(?![A-Za-z@%]|[-+#.]?\d)",
+    # %(count)d, %1$s, %-10.2f; of Qt %1 and %n; or else a name that letters follow
+    rf"(?<!\d)%(?:\([\w.]{{1,64}}\){_CONVERSION}|\d{{1,2}}\${_CONVERSION}|{_CONVERSION}|L?\d{{1,2}})|{_NAME}",
     # An element without content.
     r"<[A-Za-z][\w:.-]{0,63}(?:\s[^<>\n]{0,500})?/>",
     # Adjacent emoji.

@@ -14,8 +14,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
+from dragoman.scripts import UNSPACED_CHARACTER
 from dragoman.tokenizer import Tokenizer
-from plugins.terms.finding import Match, TermFinder, missing, occurrences
+from plugins.terms.finding import Match, TermFinder, as_it_is, missing, occurrences
 from service.constraints import Constraints, Term
 from service.rewriting import Edit, Rewriting, Span
 from service.terms import Aligned
@@ -39,6 +40,8 @@ def _names(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _ENDS: Final = " .!?…。！？"  # characters at the end of a sentence
+_JOINING: Final = re.compile(r"[!#$%&*+,./:;=?@\\^_|~-]*")  # characters between kept parts that the model might change
+_QUOTES: Final = frozenset("\"'“”„‟‘’‚‛«»‹›")
 
 
 class Restored(NamedTuple):
@@ -81,8 +84,11 @@ class TermPlan(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """Whether the text is a single term."""
-        return (self.matches[0].start, self.matches[0].stop) == (0, len(self.text))
+        """Whether the model has nothing to translate: the text is a single term, or kept parts and punctuation."""
+        if (self.matches[0].start, self.matches[0].stop) == (0, len(self.text)):
+            return True
+        rest = Rewriting(self.text, [Edit(match.start, match.stop, "") for match in self.matches]).text
+        return all(match.kept for match in self.matches) and _is_signs(rest)
 
     @property
     def without_model(self) -> str:
@@ -127,17 +133,39 @@ class TermPlan(NamedTuple):
         kept = {stand_in: match.forms[0] for match, stand_in in pairs if stand_in}
         if not kept:
             return
+        touching = self._touching()
         found = list(_names(tuple(kept)).finditer(translation))
         wanted = [name for stand_in in kept for name in self._wanted(stand_in, found, aligned)]
         done = 0
         for name in found:
             start, stop = name.span()
             if name in wanted:
+                before, behind = touching[name[0]]
+                if start > done and translation[start - 1] == " " and _before(translation, start - 1) in before:
+                    start -= 1
+                if translation.startswith(" ", stop) and _behind(translation, stop + 1) in behind:
+                    stop += 1
                 yield Edit(start, stop, kept[name[0]])
             else:
                 start, stop = _with_blank(translation, max(done, start), _word_end(translation, stop), done)
                 yield Edit(start, stop, "")
             done = stop
+
+    def _touching(self) -> dict[str, tuple[set[str], set[str]]]:
+        """Give the words and signs that touch the kept parts of each stand-in, before them and behind them.
+
+        Of quotation marks, all: the model writes those of the other language.
+        """
+        touching: dict[str, tuple[set[str], set[str]]] = {}
+        done = 0
+        for match, stand_in in zip(self.matches, self.stand_ins, strict=True):
+            before, behind = touching.setdefault(stand_in, (set(), set()))
+            before |= {_before(self.text, match.start, done)} - {""}
+            behind |= {_behind(self.text, match.stop)} - {""}
+            if not before.isdisjoint(_QUOTES):
+                before |= _QUOTES
+            done = match.stop
+        return touching
 
     def _wanted(self, stand_in: str, found: Sequence[re.Match[str]], aligned: Aligned | None) -> list[re.Match[str]]:
         """Choose the places of a stand-in to use: as many as in the model's input, aligned places first."""
@@ -215,6 +243,48 @@ class TermPlan(NamedTuple):
         return added
 
 
+def _is_signs(text: str) -> bool:
+    """Tell whether a text is punctuation that languages share."""
+    return text.isascii() and not any(map(str.isalnum, text))
+
+
+def _joined(text: str, matches: Iterable[Match]) -> Iterator[Match]:
+    """Join kept parts with nothing but signs between them, as in %d/%d."""
+    last: Match | None = None
+    for match in matches:
+        between = text[last.stop : match.start] if last else " "
+        if last and last.kept and match.kept and _JOINING.fullmatch(between):
+            last = as_it_is(text, last.start, match.stop)
+            continue
+        if last:
+            yield last
+        last = match
+    if last:
+        yield last
+
+
+def _padded(text: str, match: Match, name: str) -> str:
+    """Put blanks around a stand-in that would touch other characters: its pieces would be others."""
+    before = " " if _before(text, match.start) else ""
+    behind = " " if _behind(text, match.stop) else ""
+    return f"{before}{name}{behind}"
+
+
+def _before(text: str, place: int, done: int = 0) -> str:
+    """Give the word between two places, or the sign before the last; "" in scripts without blanks between words."""
+    start = place
+    while start > done and text[start - 1].isalnum():
+        start -= 1
+    word = text[start:place] or text[place - 1 : place].strip()
+    return "" if UNSPACED_CHARACTER.match(word[-1:]) else word
+
+
+def _behind(text: str, place: int) -> str:
+    """Give the word that begins at a place; "" in scripts without blanks between words."""
+    word = text[place : _word_end(text, place)]
+    return "" if UNSPACED_CHARACTER.match(word) else word
+
+
 def _word_end(text: str, place: int) -> int:
     """Find the end of a word that continues at a place."""
     while place < len(text) and text[place].isalnum():
@@ -282,7 +352,8 @@ class TermPlanner:
             The plan; None if the text has no term.
         """
         if self._last[0] != text:
-            matches = tuple(self._terms.find(text))
+            found = self._terms.find(text)
+            matches = tuple(found if self._prefix else _joined(text, found))  # a prefix may end inside joined parts
             self._last = text, self._planned(text, matches) if matches else None
         plan = self._last[1]
         return self._without(plan, contents) if plan is not None and contents else plan
@@ -302,7 +373,9 @@ class TermPlanner:
     def _planned(self, text: str, matches: tuple[Match, ...]) -> TermPlan:
         stand_ins = tuple(self._chosen(text, matches))
         pairs = zip(matches, stand_ins, strict=True)
-        reading = Rewriting(text, [Edit(match.start, match.stop, name) for match, name in pairs if name])
+        reading = Rewriting(
+            text, [Edit(match.start, match.stop, _padded(text, match, name)) for match, name in pairs if name]
+        )
         return TermPlan(text, matches, stand_ins, reading, self._constraints(matches, stand_ins), self._prefix)
 
     def _chosen(self, text: str, matches: Sequence[Match]) -> Iterator[str]:

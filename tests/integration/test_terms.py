@@ -97,6 +97,31 @@ def test_a_placeholder_is_not_written_once_more_where_the_model_would(engine: Of
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
+        ("%d:%02d", "%d:%02d"),
+        ("(%s|%s)", "(%s|%s)"),
+        ("Page %d/%d", "%d/%d"),
+        ("Time left: {hours}:{minutes}", ": {hours}:{minutes}"),
+        ("Lists them ({call}), or {command}.", "({call})"),
+        ("The size is {w}x{h}.", "{w}x{h}."),
+        ("Image size: %dx%d pixels", "%dx%d Pixel"),
+        ("Could not connect to v{a}.{b} (%s).", " v{a}.{b} "),
+        ("Could not connect to v{a}.{b} (%s).", "(%s)"),
+        ("Up to 20%% off for %s!", "20%%"),
+    ],
+)
+def test_nothing_is_written_between_placeholders_and_what_touches_them(
+    engine: OfflineEngine, text: str, kept: str
+) -> None:
+    options = RequestOptions(terms=Terms((), find))
+    [result] = translate_offline(Translator(BUNDLE.manifest, TOKENIZER), engine, [text], options)
+    assert kept in result.text
+    assert not re.search(r"[MP]\b", result.text)  # the pieces of stand-ins
+    assert not result.glossary_misses
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
         ("My friends Иван Петров and Αθήνα live here.", ["Иван Петров", "Αθήνα"]),
         ("The word 日本 means Japan.", ["日本"]),
         ("I love 🍕 and ☕ in the morning.", ["🍕", "☕"]),

@@ -52,6 +52,44 @@ def test_what_is_kept_is_read_as_stand_ins_that_are_not_in_the_text(tokenizer) -
     assert restored.misses == ()  # once is not twice
 
 
+@pytest.mark.parametrize(
+    ("text", "read", "written", "expected"),
+    [
+        ("{a}:{b} guten", "tom guten", "guten tom", "guten {a}:{b}"),
+        ("{a}{b}/{a} {b}", "tom bahnhof", "bahnhof, tom", "{b}, {a}{b}/{a}"),
+        ("guten ({a})", "guten ( tom)", "( tom) guten", "({a}) guten"),
+        ("guten ({a})", "guten ( tom)", "guten: tom", "guten: {a}"),
+        ("“{a}” guten", "“ tom” guten", "„ tom“ guten", "„{a}“ guten"),
+        ("v{a} guten", "v tom guten", "guten v tom", "guten v{a}"),
+        ("v{a} guten", "v tom guten", "positiv tom guten", "positiv {a} guten"),
+        ("请看{a}页", "请看tom页", "tom guten", "{a} guten"),
+        ("{a}x{b}", "tom x bahnhof", "tom x bahnhof", "{a}x{b}"),
+        ("%dMB guten", "tom MB guten", "guten tom MB", "guten %dMB"),
+    ],
+)
+def test_what_touches_a_kept_part_is_read_beside_a_whole_stand_in(tokenizer, text, read, written, expected) -> None:
+    plan = planned(tokenizer, text, placeholders=True)
+    assert plan.reading.text == read
+    assert plan.restore(written, lambda _, __: (0, 5))[:2] == (expected, ())
+
+
+def test_parts_are_not_joined_where_a_prefix_may_have_one_of_them(tokenizer) -> None:
+    plan = planned(tokenizer, "{a}:{b}", placeholders=True, prefix="{a}:")
+    assert plan.restore("{a}: bahnhof", None)[:2] == ("{a}:{b}", ())
+
+
+@pytest.mark.parametrize("text", ["%d:%02d", "(%s|%s)", "{a} - {b}.", '"{a}"', "{a}"])
+def test_kept_parts_and_signs_alone_need_no_model(tokenizer, text) -> None:
+    plan = planned(tokenizer, text, placeholders=True)
+    assert plan.is_all
+    assert plan.without_model == text
+
+
+@pytest.mark.parametrize("text", ["{a}x", "{a} 7", "{a}，", "good {a}"])
+def test_words_numbers_and_signs_of_one_language_need_the_model(tokenizer, text) -> None:
+    assert not planned(tokenizer, text, GlossaryEntry("good", ("guten",)), placeholders=True).is_all
+
+
 def test_with_too_few_stand_ins_what_is_kept_is_forced_itself(tokenizer) -> None:
     names = ["ab", "cd", "ef", "gh"]
     plan = planned(tokenizer, " ".join(names), *map(GlossaryEntry, names))

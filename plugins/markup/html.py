@@ -23,6 +23,8 @@ _KEPT: Final = _UNSEEN | {"code", "kbd", "math", "plaintext", "pre", "samp", "te
 _VOID: Final = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta param source track wbr"))
 # Kept content that the model still sees, so that the sentence around it is whole: a model rarely changes such words.
 KEPT_WORD: Final = re.compile(r"[\w.+/@-]{1,64}")
+# For turbohtml, the content of this element is plain text; a reader without scripts sees its tags.
+_NOSCRIPT: Final = re.compile(r"(?:(?<=<)|(?<=</))noscript", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]")
 
 # Characters that stand for themselves, but could begin a tag or reference before the following translation.
@@ -204,7 +206,8 @@ def _tokens(html: str) -> tuple[list[tuple[Token, str]], str]:
     tokens = []
     start = 0
     # turbohtml reads CR LF as one character. With another blank for CR, its tokens cover the source without gaps.
-    for token in tokenize(html.replace("\r", "\f"), resolve_references=False, capture_source=True):
+    read = _NOSCRIPT.sub("x-script", html.replace("\r", "\f"))
+    for token in tokenize(read, resolve_references=False, capture_source=True):
         stop = start + len(token.data or "" if token.source is None else token.source)
         tokens.append((token, html[start:stop]))
         start = stop

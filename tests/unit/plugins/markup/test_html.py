@@ -125,6 +125,7 @@ def test_what_is_nested_stays_nested(html: str) -> None:
         ("a < b <unfinished", ["a < b"]),
         ("</p>stray</b> end <b>tags", ["stray end tags"]),
         ("<title>A title</title><noscript>Here</noscript>", ["A title", "Here"]),
+        ("<NoScript>Switch <b>it</b> on.</NOSCRIPT>Not me", ["Switch it on.", "Not me"]),
         ("<x-widget>One</x-widget>two", ["One", "two"]),
     ],
 )
@@ -139,6 +140,7 @@ def test_what_is_translated(html: str, texts: list[str]) -> None:
         ("<!DOCTYPE html><html><head><title>T</title></head><body>x</body></html>\n", None),
         ("A&nbsp;B &lt; C &amp; Dan. &quot;&#8212;&quot; <br/>", None),
         ("<b>One.</b> <i>Two.</i> <code>make</code> it", None),
+        ("Hi <noscript><img style='x' src='a?id=1&amp;ev=2'></noscript> you<noscript><p>a<img src=", None),
         ("&quot;AT&T&quot; <b\n>x</b\n>", '"AT&amp;T" <b\n>x</b\n>'),
         ("one\ntwo", "one two"),
     ],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final, NamedTuple
 
+from dragoman.scripts import UNSPACED_CHARACTER
 from plugins.markup import tag_guess, tag_layout
 from plugins.markup.mark import InlineTag, overlap, partners
 from service.text.alignment import Alignment
@@ -44,11 +45,20 @@ class TaggedText(NamedTuple):
         else:
             placed = tag_layout.placed(self.text, self.marks, translation, alignment)
         pieces: list[str] = []
-        done = 0
-        for start, stop, source in placed:
+        done, parted = 0, -1  # the place of the last blank behind an added mark
+        for start, stop, source, is_added in placed:
             pieces += (self._escaped(translation[done:start]), source)
             done = stop
+            if is_added and start != parted and _is_in_word(translation[max(start - 1, 0) : start]):
+                pieces.insert(-1, " ")
+            if is_added and _is_in_word(translation[start : start + 1]):
+                pieces.append(" ")
+                parted = start
         return "".join([*pieces, self._escaped(translation[done:])])
 
     def _escaped(self, text: str) -> str:
         return escape(text, quote=False).replace("\xa0", self.hard_blank)
+
+
+def _is_in_word(character: str) -> bool:
+    return character.isalnum() and not UNSPACED_CHARACTER.match(character)

@@ -30,11 +30,13 @@ class Placed(NamedTuple):
         start: the start of the characters of the translation that the mark replaces ...
         stop: ... and their end.
         source: the source of the mark.
+        is_added: whether the mark has content that the translation lacks: it touches no word.
     """
 
     start: int
     stop: int
     source: str
+    is_added: bool = False
 
 
 def partners(marks: Sequence[InlineTag]) -> list[int | None]:

@@ -31,7 +31,7 @@ def placed(text: str, marks: Sequence[InlineTag], translation: str) -> Iterator[
         else:
             start = stop = max(guide.before(mark.place), stop)
         before = mark.place
-        yield Placed(start, stop, mark.source)
+        yield Placed(start, stop, mark.source, is_added=content != "" and found is None)
 
 
 class _Guide:

@@ -83,7 +83,7 @@ def _in_order(whole: _Item) -> Iterator[Placed]:
             continue
         start, stop = item.target
         if item.after is None:
-            yield Placed(start, stop, item.before)
+            yield Placed(start, stop, item.before, is_added=start == stop and item.source[0] < item.source[1])
         else:
             yield Placed(start, start, item.before)
             pending.append(Placed(stop, stop, item.after))

@@ -24,7 +24,7 @@ from service.text.detection import LOOKED_AT, CandidateLanguages, Guess
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-# Characters of HTML that are examined, with tags.
+# Characters that are examined, with tags and blanks.
 _MARKUP: Final = 4 * LOOKED_AT
 # Prior weight: how much more probable an expected language is than another one, before the text is examined. 3 gives
 # the smallest sum of both kinds of mistakes in bench/RESULTS.md.
@@ -79,7 +79,8 @@ class LanguageDetector:
         """
         self.load()
         scale = self._scales(candidates)
-        shown = (unescape(_TAGS.sub(" ", text[:_MARKUP])) if html else text)[:LOOKED_AT]
+        shown = unescape(_TAGS.sub(" ", text[:_MARKUP])) if html else text[:_MARKUP]
+        shown = " ".join(shown.split())[:LOOKED_AT]  # blanks at the ends, and several together, have scores as well
         identifier, nothing = self._restricted(frozenset(scale))
         # The classifier also learned sequences of digits: dates and prices of some languages.
         if not any(map(str.isalpha, shown)) or (scores := dict(identifier.rank(shown))) == nothing:

@@ -64,6 +64,12 @@ def test_an_expected_language_is_taken_where_little_is_known(detector) -> None:
     assert detector.rank(SENTENCES["fr"], TONGUES)[0].language == "fr"
 
 
+@pytest.mark.parametrize("text", [" Hello\n", "<b>Hello</b>", "\t\r\n<p>\n<b>Hello</b>&nbsp;</p>"])
+def test_blanks_and_tags_around_a_short_text_say_nothing(detector, text: str) -> None:
+    assert detector.rank(text, TONGUES, html="<" in text) == detector.rank("Hello", TONGUES)
+    assert detector.rank(f"{text}{text}", TONGUES, html="<" in text) == detector.rank("Hello Hello", TONGUES)
+
+
 def test_of_html_tags_and_scripts_are_not_looked_at(detector) -> None:
     html = (
         '<div class="the article about the weather"><style>body {color: red}</style><!-- this is the title -->'

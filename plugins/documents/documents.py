@@ -104,7 +104,7 @@ class Documents:
         texts = await document.texts(self._message_texts)
         source = asked.source_language
         if source.lower() == AUTO:
-            source = await self._detected(texts, context)
+            source = await self._detected(texts, asked.target_language, context)
         await document.speak(source, asked.target_language)
         yield pb.BatchTranslateTextRequest(
             config=pb.BatchTranslateTextConfig(
@@ -124,8 +124,8 @@ class Documents:
             yield pb.BatchTranslateTextRequest(contents=[text.html for text in texts])
             texts = await document.texts(self._message_texts)
 
-    async def _detected(self, texts: Sequence[DocumentText], context: CallContext) -> str:
-        """Detect the language from the first texts; if they show none, use the first served language."""
+    async def _detected(self, texts: Sequence[DocumentText], target: str, context: CallContext) -> str:
+        """Detect the language from the first texts; if they show none, use the first one with the target language."""
         sample = ""
         for text in texts:
             sample += f"<p>{text.html}</p>"
@@ -133,7 +133,7 @@ class Documents:
                 break
         request = pb.DetectLanguageRequest(contents=[sample], mime_type=HTML)
         [languages] = await self._handlers.rankings(request, context)
-        return languages[0].language if languages else self._gate.catalog().first_source
+        return languages[0].language if languages else self._gate.catalog().first_source(target)
 
 
 def _at(place: str, error: DragomanError) -> DragomanError:

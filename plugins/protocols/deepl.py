@@ -74,7 +74,9 @@ class DeepL:
             translated = (await self._handlers.translate(asked, context, or_return=True)).translations
         texts, source = asked.contents, asked.source_language_code
         is_detected = source.lower() == AUTO
-        sources = languages_of(translated, catalog) if is_detected else [source] * len(texts)
+        sources = (
+            languages_of(translated, catalog, asked.target_language_code) if is_detected else [source] * len(texts)
+        )
         return {
             "translations": [
                 {"detected_source_language": _base(source), "text": each.translated_text}

@@ -68,7 +68,7 @@ class LibreTranslate:
             translated = (await self._handlers.translate(asked, context, or_return=True)).translations
         results: dict[str, list[Any]] = {"translatedText": [each.translated_text for each in translated]}
         if asked.source_language_code == AUTO:
-            codes = languages_of(translated, catalog)
+            codes = languages_of(translated, catalog, asked.target_language_code)
             guesses = zip(codes, translated, strict=True)
             results["detectedLanguage"] = [_guess(code, each.detection_confidence) for code, each in guesses]
         if asked.options.quality_estimate:
@@ -84,7 +84,7 @@ class LibreTranslate:
         async with while_client_stays(request.receive):
             answer = await self._handlers.detect(pb.DetectLanguageRequest(contents=texts[:1]), context)
         found = [_guess(each.language_code, each.confidence) for each in answer.detections[0].languages]
-        return found or [_guess(catalog.first_source, 0.0)]
+        return found or [_guess(catalog.first_source(), 0.0)]
 
     async def _languages(self, request: Request) -> Any:
         pairs = self._catalog().pairs()

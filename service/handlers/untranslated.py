@@ -8,6 +8,7 @@ from dragoman.errors import UnknownLanguagePairError, from_text_error
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from service.registry.catalog import Catalog
+from service.text.detection import Guess, most_frequent
 
 _UNKNOWN_PAIR: Final = UnknownLanguagePairError.reason
 
@@ -28,14 +29,15 @@ def texts_of(asked: pb.TranslateTextRequest, answer: pb.TranslateTextResponse) -
     return [or_itself(each, text, target) for each, text in zip(answer.translations, asked.contents, strict=True)]
 
 
-def languages_of(texts: Sequence[pb.TranslatedText], catalog: Catalog) -> list[str]:
+def languages_of(texts: Sequence[pb.TranslatedText], catalog: Catalog, target: str) -> list[str]:
     """Give the detected language of each text.
 
-    A text without a detected language gets the first detected language of the others, or the first that is served.
+    A text without a detected language gets the language from which it was translated, see `group_by_language`.
     """
-    codes = [each.detected_language_code for each in texts]
-    common = next(filter(None, codes), "") or catalog.first_source
-    return [code or common for code in codes]
+    detected = [Guess(each.detected_language_code, each.detection_confidence) for each in texts]
+    sources = catalog.sources("", target)
+    common = most_frequent((guess for guess in detected if guess.language in sources), catalog.first_source(target))
+    return [guess.language or common for guess in detected]
 
 
 def or_itself(translated: pb.TranslatedText, text: str, target: str) -> pb.TranslatedText:

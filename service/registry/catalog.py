@@ -196,10 +196,9 @@ class Catalog:
             )
         return choice
 
-    @property
-    def first_source(self) -> str:
-        """The first source language of the first model, for texts whose language is unknown."""
-        return next(iter(self.pairs()))
+    def first_source(self, target: str = "") -> str:
+        """Give the first language with a translation into `target`, if any, for texts whose language is unknown."""
+        return next(iter(self.sources("", target) or self.pairs()))
 
     def _all_languages(self) -> frozenset[str]:
         """Collect the codes of all languages that a model reads or writes."""

@@ -13,6 +13,7 @@ import docx
 import pytest
 import requests
 
+from tests.e2e.bundles import copy_pair
 from tests.e2e.texts import LONG
 from tests.server_process import PATIENCE_S, ServerProcess, serving
 from tests.unit.dragoman.documents import made
@@ -96,6 +97,23 @@ def test_files_as_clients_of_libretranslate_send_them(server) -> None:
     assert translated(server, "a.html", b"<html lang=en>Good morning.") == b'<html lang="de">Guten Morgen.'
     assert translated(server, "empty.txt", b"12\n") == b"12\n"
     assert (served(server, "BatchTranslateText"), served(server, "DetectLanguage")) == (before[0] + 5, before[1])
+
+
+@pytest.fixture
+def both_ways(_bundle: None, tmp_path: Path) -> Iterator[ServerProcess]:
+    """A server that translates from German as well, and names German first."""
+    for source, target in (("de", "en"), ("en", "de")):
+        copy_pair(tmp_path, source, target)
+    with serving("--http-address=127.0.0.1:0", f"--models={tmp_path}") as process:
+        yield process
+
+
+def test_a_file_whose_language_does_not_show_is_in_one_with_the_target_language(both_ways: ServerProcess) -> None:
+    texts = [b"", b"42\n", b"Hi\n"]
+    assert [translated(both_ways, "short.txt", text, source="auto") for text in texts] == [b"", b"42\n", b"Hallo\n"]
+    sent = post(both_ways, "/v2/document", "short.txt", b"", target_lang="DE").json()
+    place, key = f"/v2/document/{sent['document_id']}", sent["document_key"]
+    until(lambda: post(both_ways, place, document_key=key).json()["status"] == "done")
 
 
 def test_a_file_is_fetched_by_the_scheme_of_the_proxy_that_is_trusted(server) -> None:

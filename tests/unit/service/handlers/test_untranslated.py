@@ -3,8 +3,10 @@
 import pytest
 
 from dragoman.errors import TextFailedError, UnknownLanguagePairError, to_text_error
+from dragoman.language_marks import Languages
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.untranslated import languages_of, or_itself, texts_of
+from service.registry.catalog import Catalog, ServedModel
 
 
 def failed(error: Exception, detected: str) -> pb.TranslatedText:
@@ -45,8 +47,22 @@ def test_each_text_of_a_request_has_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("codes", "expected"), [(["", "fr", ""], ["fr", "fr", "fr"]), (["de", "fr"], ["de", "fr"]), ([""], ["en"])]
+    ("codes", "expected"),
+    [
+        (["", "fr", ""], ["fr", "fr", "fr"]),
+        (["en", "fr", "fr", ""], ["en", "fr", "fr", "fr"]),
+        (["de", "fr"], ["de", "fr"]),
+        (["de", ""], ["de", "en"]),  # the first text came back as it is
+        ([""], ["en"]),
+    ],
 )
-def test_a_text_that_says_nothing_is_in_the_language_of_the_others(played, codes: list[str], expected) -> None:
+def test_a_text_that_says_nothing_is_in_the_language_it_was_translated_from(
+    manifest, codes: list[str], expected: list[str]
+) -> None:
+    pairs = [("de", "en"), ("en", "de"), ("fr", "de")]
+    catalog = Catalog(
+        ServedModel(manifest.model_copy(update={"name": "-".join(pair), "languages": Languages.pair(*pair)}), 32)
+        for pair in pairs
+    )
     texts = [pb.TranslatedText(detected_language_code=code) for code in codes]
-    assert languages_of(texts, played.gate.catalog()) == expected
+    assert languages_of(texts, catalog, "de") == expected

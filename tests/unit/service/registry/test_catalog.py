@@ -83,6 +83,11 @@ def test_a_model_of_many_languages(catalog, manifest, tokenizer, request_, chose
             catalog.choose(name, "it", "it-CH")
 
 
+def test_a_text_whose_language_does_not_show_is_in_one_with_the_target(catalog) -> None:
+    assert (catalog.first_source("de"), catalog.first_source("de-AT"), catalog.first_source("en")) == ("en", "en", "de")
+    assert catalog.first_source() == catalog.first_source("fr") == "de"
+
+
 def test_an_unknown_model(catalog) -> None:
     with pytest.raises(UnknownModelError, match="no model 'Small'; there are: back, big, small, swiss"):
         catalog.choose("Small", "en", "de")

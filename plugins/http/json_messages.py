@@ -75,7 +75,7 @@ def load(body: bytes) -> Any:
     if body.count(b"[") + body.count(b"{") > MAX_BRACKETS:
         raise InvalidRequestError(f"the body may have at most {MAX_BRACKETS} brackets, has more")
     try:
-        content = json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        content = json.loads(body.decode(), object_pairs_hook=unique, parse_constant=_refuse_constant)
         _check_size(content)
     except InvalidRequestError:
         raise
@@ -85,6 +85,22 @@ def load(body: bytes) -> Any:
         raise InvalidRequestError(f"the body is not UTF-8, at byte {error.start}") from None
     except ValueError as error:
         raise InvalidRequestError(f"the body is not JSON: {str(error)[:_MAX_SHOWN]}") from None
+    return content
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its fields.
+
+    Raises:
+        InvalidRequestError: a name is given twice, or has half a surrogate pair.
+    """
+    content = dict(pairs)
+    if not is_whole("".join(content)):
+        raise InvalidRequestError("the body has a name with half a surrogate pair, which is no character")
+    if len(content) < len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InvalidRequestError(named(twice[:_MAX_SHOWN], "is given twice"))
     return content
 
 
@@ -109,17 +125,6 @@ def _parse(body: bytes, kind: type[_M]) -> _M:
 def _written(message: Message) -> bytes:
     content = json_format.MessageToDict(message)
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if not is_whole("".join(content)):
-        raise InvalidRequestError("the body has a name with half a surrogate pair, which is no character")
-    if len(content) < len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InvalidRequestError(named(twice[:_MAX_SHOWN], "is given twice"))
-    return content
 
 
 def _refuse_constant(name: str) -> NoReturn:

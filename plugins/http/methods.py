@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dragoman.errors import InvalidRequestError
-from plugins.http import json_messages
+from plugins.http import json_messages, urlencoded
 from plugins.http.calls import Calls, while_client_stays
 from plugins.http.request_ids import rename
 from service.handlers.context import CallContext
@@ -52,8 +52,9 @@ class Methods:
         return message, context
 
     async def _message(self, method: Method, request: Request) -> Message:
-        if request.method == "GET":
-            return json_messages.from_content(dict(request.query_params), method.request)
+        if request.method in ("GET", "HEAD"):
+            fields = urlencoded.read(request.scope["query_string"], json_messages.MAX_VALUES)
+            return json_messages.from_content(json_messages.unique(fields), method.request)
         kind = kind_of(request)
         if kind != JSON:
             raise InvalidRequestError(json_messages.named("content-type", f"must be {JSON}, is {kind[:100]!r}"))

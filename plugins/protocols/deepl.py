@@ -31,6 +31,7 @@ _OWN_NAMES: Final = {
     "contents": "text",
     "source_language_code": "source_lang",
     "target_language_code": "target_lang",
+    "options.glossary.names": "glossary_id",
     "options.xml_tags.splitting": "splitting_tags",
     "options.xml_tags.kept": "ignore_tags",
 }

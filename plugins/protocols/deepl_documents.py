@@ -77,7 +77,8 @@ class DeepLDocuments:
             content = job.task.result()
         except DragomanError as error:
             return failed(error)
-        await self._jobs.forget(job)
+        if request.method != "HEAD":
+            await self._jobs.forget(job)
         return download(job.file_name, content)
 
     async def _job(self, request: Request) -> DocumentJob | None:

@@ -12,11 +12,11 @@ from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError
 from dragoman.surrogates import HALF, is_whole
-from plugins.http import json_messages
+from plugins.http import json_messages, urlencoded
 from plugins.http.conversions import is_large
 from plugins.http.methods import JSON, kind_of
 from plugins.json_kinds import json_kind
-from plugins.protocols import multipart, urlencoded
+from plugins.protocols import multipart
 from plugins.protocols.multipart import File
 
 MAX_FIELDS: Final = 2_000

@@ -106,6 +106,7 @@ def test_languages_usage_and_glossaries(client) -> None:
         with pytest.raises(deepl.DeepLException, match=r"no glossary 'none'; there are: .*products\.en-de") as caught:
             call_it()
         assert caught.value.http_status_code == 404
+        assert "options." not in str(caught.value)
     with pytest.raises(deepl.DeepLException, match="glossaries are files on the server") as caught:
         client.create_glossary("new", "EN", "DE", {"a": "b"})
     assert caught.value.http_status_code == 400

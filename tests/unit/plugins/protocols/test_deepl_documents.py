@@ -58,6 +58,8 @@ async def test_a_document_is_not_given_out_by_the_address_of_another_protocol(ap
     job = await jobs.begin(AskedDocument("a.txt", b"12", "en", "de"), context)
     await job.task
     assert (await call(app, "GET", f"/download_file/{job.id}.a.txt")).status == 404
+    head = await call(app, "HEAD", f"/v2/document/{job.id}/result?document_key={job.key}")
+    assert (head.status, head.headers["content-length"]) == (200, "2")  # and it is still there
     answer = await call(app, "POST", f"/v2/document/{job.id}/result", {"document_key": job.key})
     assert (answer.status, answer.json) == (200, 12)
 

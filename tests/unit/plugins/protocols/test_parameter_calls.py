@@ -10,9 +10,10 @@ import pytest
 from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError, UnauthenticatedError
+from plugins.http import urlencoded
 from plugins.http.calls import Calls
 from plugins.http.forwarded import TrustedProxies
-from plugins.protocols import form, urlencoded
+from plugins.protocols import form
 from plugins.protocols.parameter_calls import KEY_BYTES, ParameterCalls, in_own_names
 from service.wire import CallProtocol
 from tests.unit.plugins.http.keyed import KEY, NAME, keyed

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import InvalidRequestError
-from plugins.protocols import urlencoded
+from plugins.http import urlencoded
 
 ODD = st.lists(st.sampled_from(["%", "%4", "%41", "%c3%a9", "%C3", "=", "==", "&", "+", "\n", "\r", "_", "a", "ß"]))
 

@@ -154,7 +154,12 @@ def failed(error: DragomanError) -> Response:
         status = 404
     elif "max_request_bytes" in error.metadata:
         status = 413
-    return errors.json_response({"message": in_own_names(error, _OWN_NAMES)}, status, errors.headers_of(error))
+    return errors.json_response({"message": message_of(error)}, status, errors.headers_of(error))
+
+
+def message_of(error: DragomanError) -> str:
+    """Give the message of an error, with DeepL's name of the parameter."""
+    return in_own_names(error, _OWN_NAMES)
 
 
 def key_of(request: Request) -> str:

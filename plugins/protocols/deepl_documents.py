@@ -17,7 +17,7 @@ from plugins.documents.documents import METHOD
 from plugins.documents.jobs import DocumentJob, DocumentJobs
 from plugins.http import errors
 from plugins.protocols import form
-from plugins.protocols.deepl import failed, key_of
+from plugins.protocols.deepl import failed, key_of, message_of
 from plugins.protocols.deepl_request import document_of
 from plugins.protocols.download import download
 from plugins.protocols.parameter_calls import ParameterCalls, answered
@@ -64,7 +64,7 @@ class DeepLDocuments:
         try:
             job.task.result()
         except DragomanError as error:
-            return status | {"status": "error", "error_message": error.message}
+            return status | {"status": "error", "error_message": message_of(error)}
         return status | {"status": "done", "billed_characters": 0}
 
     async def _fetch(self, request: Request) -> Response:

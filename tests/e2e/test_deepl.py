@@ -1,5 +1,6 @@
 """DeepL's API on a real server, by the vendor's own package, and by requests as products send them."""
 
+import io
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -106,7 +107,11 @@ def test_languages_usage_and_glossaries(client) -> None:
         with pytest.raises(deepl.DeepLException, match=r"no glossary 'none'; there are: .*products\.en-de") as caught:
             call_it()
         assert caught.value.http_status_code == 404
-        assert "options." not in str(caught.value)
+    french = {"source_lang": "FR", "target_lang": "EN-US", "glossary": "products.en-de"}
+    with pytest.raises(deepl.DeepLException, match=r"glossary_id\[0\]: must be for these languages, is for en to de"):
+        client.translate_text("Bonjour", **french)
+    with pytest.raises(deepl.DeepLException, match=r": glossary_id\[0\]: must be for these languages"):
+        client.translate_document(b"Bonjour", io.BytesIO(), **french, filename="a.txt")
     with pytest.raises(deepl.DeepLException, match="glossaries are files on the server") as caught:
         client.create_glossary("new", "EN", "DE", {"a": "b"})
     assert caught.value.http_status_code == 400

@@ -136,7 +136,10 @@ def test_scores_languages_models_and_glossaries(server) -> None:
     assert [model["name"] for model in models.json["models"]] == ["en-de"]
     assert call(server, "GET", "/v1/glossaries").json == {}
     assert call(server, "POST", CONNECT + "ListModels", {}).json == models.json
-    assert [call(server, "HEAD", path, content_type="").status for path in ("/v1/models", "/v1/glossaries")] == [200, 200]
+    assert [call(server, "HEAD", path, content_type="").status for path in ("/v1/models", "/v1/glossaries")] == [
+        200,
+        200,
+    ]
     for query, message in (
         ("size=1", "size: there is no such field"),
         ("pageSize=1&pageSize=2", "pageSize: is given twice"),

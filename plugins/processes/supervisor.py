@@ -127,6 +127,7 @@ class _Supervisor:
         signal.set_wakeup_fd(-1)
         for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server handles it: it has not read its models yet
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
         for descriptor in (self._own_end, self._signals, *self._words.values()):
             os.close(descriptor)
@@ -142,7 +143,9 @@ class _Supervisor:
 
     def _hear(self, member: Member) -> None:
         """Note that a process serves, if it reported this before its end."""
-        reading = self._words.pop(member.name)
+        reading = self._words.pop(member.name, None)
+        if reading is None:  # its end was noted by an earlier event of the same wait
+            return
         self._selector.unregister(reading)
         if os.read(reading, 1):
             begins = not all(each.has_served for each in self._group.members)
@@ -181,8 +184,7 @@ class _Supervisor:
                     self._note_end(member, os.waitstatus_to_exitcode(status))
 
     def _note_end(self, member: Member, code: int) -> None:
-        if member.name in self._words:
-            self._hear(member)
+        self._hear(member)
         was_stopping = self._group.stopping
         self._group.note_end(member, time.monotonic())
         failed = max(code, 0) if member.is_server else EXIT_OK

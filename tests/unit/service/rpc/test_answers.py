@@ -1,8 +1,9 @@
 """Answers that are interrupted, on a real gRPC server."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import grpc.aio
@@ -58,3 +59,26 @@ async def test_messages_come_in_their_order_after_headers(call_of) -> None:
     call = await call_of(serve)
     assert [message async for message in call] == [b"0", b"1", b"2"]
     assert await call.code() == grpc.StatusCode.OK
+
+
+async def test_headers_for_a_client_that_has_left_log_no_error(call_of) -> None:
+    faults: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def serve(_: bytes, context: grpc.aio.ServicerContext) -> None:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(PATIENCE_S)
+        sending = asyncio.ensure_future(Answers(context).begin())
+        await asyncio.sleep(0)
+        sending.cancel()
+        await asyncio.wait([sending])
+        ended.set()
+
+    call = await call_of(serve)
+    await begun.wait()
+    call.cancel()
+    await ended.wait()
+    gc.collect()
+    assert faults == []

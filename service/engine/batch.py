@@ -141,11 +141,13 @@ class DecodeBatch:
         memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
         unknown = [decode for decode, memory in memories.items() if memory is None]
         if unknown:
-            for decode, made in encode(unknown, self._memories.encode, self._run_size):
-                memories[decode], decode.encoded_s = made, time.monotonic()
+            try:
+                for decode, made in encode(unknown, self._memories.encode, self._run_size):
+                    memories[decode], decode.encoded_s = made, time.monotonic()
+            finally:  # also where a later run shows that the engine is broken
+                self._mailbox.deliver([decode for decode in unknown if decode.finished])
         for decode, memory in memories.items():
             if memory is None:
-                self._mailbox.deliver([decode])
                 continue
             decode.encoded_s = decode.encoded_s or now_s
             self._memory_of[decode] = memory

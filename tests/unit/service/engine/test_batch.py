@@ -645,6 +645,34 @@ def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, mo
     assert driven.mailbox.unfinished == driven.batch.active == driven.metric("slots_active") == 0
 
 
+def test_a_segment_that_failed_alone_is_answered_where_the_encoder_breaks_after_it(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poisonous = 7
+    encode = EncoderSession.encode
+
+    def fail_at_poison_and_long(encoder: EncoderSession, sources: list[list[int]]) -> object:
+        if broken or any(poisonous in source for source in sources):
+            raise PlantedError
+        if any(len(source) == 25 for source in sources):
+            broken.append(True)
+            raise PlantedError
+        return encode(encoder, sources)
+
+    monkeypatch.setattr(EncoderSession, "encode", fail_at_poison_and_long)
+    driven, told, broken = sessions.driven(slots=3), list[Decode](), list[bool]()
+    sources = [[poisonous, 5, 2], [5, 5, 2], [5] * 24 + [2]]
+    alone, *others = segments = [Decode(source, 8, on_progress=told.append) for source in sources]
+    driven.submit(*segments)
+    with pytest.raises(PlantedError):
+        driven.batch.step(wait=False)
+    driven.batch.fail(InternalError("broken"))
+    assert sorted(map(id, told)) == sorted(map(id, segments))
+    assert isinstance(alone.error, TextFailedError)
+    assert {str(segment.error) for segment in others} == {"broken"}
+    assert driven.mailbox.unfinished == 0
+
+
 def test_an_idle_batch_holds_nobodys_segment(driven: DrivenBatch, sources: list[list[int]]) -> None:
     class Listener:
         def note(self, segment: Decode) -> None:

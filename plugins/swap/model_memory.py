@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from dragoman.bundle import Bundle
-from dragoman.errors import BundleError, InternalError, LoadingError, ModelUnavailableError
+from dragoman.errors import BundleError, InternalError, InvalidRequestError, LoadingError, ModelUnavailableError
 from plugins.swap import eviction
 from plugins.swap.eviction import Resident
 from plugins.swap.idle_models import IdleModels
@@ -92,7 +92,7 @@ class ModelMemory(Residency):
         It is loaded now if it is pinned, or if it replaces a model in memory.
 
         Raises:
-            BundleError: the bundle cannot be loaded, or is too large.
+            BundleError: the bundle cannot be loaded, is too large, or got no room within the time that a call may wait.
             DrainingError: the server is shutting down.
         """
         cost = await asyncio.to_thread(estimate, bundle, self._settings)
@@ -187,10 +187,16 @@ class ModelMemory(Residency):
                 if model.pipeline is None and not await self._load(model, waiter):
                     return
                 kept.enter_context(model.held())
-            self._waits.let_in()
+                self._waits.let_in()
 
     async def _load(self, model: ServedModel, waiter: Waiter) -> bool:
         """Load a model when there is room for it; on a failure, the waiter gets the error."""
+        try:
+            if not waiter.is_reload:  # again: a model loaded meanwhile may be larger than was estimated
+                self._budget.check_together(waiter.models, self._registry.served)
+        except InvalidRequestError as error:
+            self._waits.settle(waiter, error)
+            return False
         if not await self._make_room(model, waiter):
             return False
         if not (waiter.is_reload or model in self._registry.served):
@@ -212,7 +218,8 @@ class ModelMemory(Residency):
         return True
 
     async def _make_room(self, model: ServedModel, waiter: Waiter) -> bool:
-        """Unload models, and wait for those in use; False if the waiter has left."""
+        """Unload models, and wait for those in use; False if the waiter has left, or is a reload and gets no room."""
+        give_up_s = time.monotonic() + self._settings.max_model_wait_s
         try:
             while self._waits.first is waiter and not self._closed:
                 residents = self._residents(model, waiter)
@@ -220,9 +227,13 @@ class ModelMemory(Residency):
                     eviction.victims(residents, model.cost_bytes, self._budget.bytes) if self._budget.bounded else []
                 )
                 if victims is None:
+                    if waiter.is_reload and time.monotonic() >= give_up_s:  # a call has a limit of its own
+                        self._waits.settle(waiter, self._no_room(model))
+                        return False
                     to_free = eviction.to_free(residents, model.cost_bytes, self._budget.bytes)
                     for resident in residents:
                         resident.model.leaving = resident.model in to_free
+                    self._waits.let_in()
                     await asyncio.sleep(_LOOK_S)
                 elif victims:
                     await self._evict(victims[0])  # only one, since calls for the others may arrive meanwhile
@@ -233,6 +244,12 @@ class ModelMemory(Residency):
             for each in self._registry.in_memory:
                 each.leaving = False
             self._waits.let_in()
+
+    def _no_room(self, model: ServedModel) -> BundleError:
+        return BundleError(
+            f"model {model.name}: there was no room for it within {self._settings.max_model_wait_s:g} s, "
+            "since calls run on other models; SIGHUP tries again"
+        )
 
     async def _shrink(self, model: ServedModel, waiter: Waiter) -> None:
         """Unload models that no longer have room, since this one is larger than was estimated."""

@@ -23,6 +23,7 @@ from dragoman.errors import (
 )
 from plugins.swap import model_memory
 from service.registry.catalog import ServedModel
+from service.registry.model_cost import Cost
 from service.settings import MEGABYTE, SettingsError
 from tests.unit.service.played_engine import until
 from tests.unit.service.registry.followed_models import PATIENCE_S, FollowedModels
@@ -179,6 +180,28 @@ async def test_models_that_are_too_large_together_are_refused(bounded: BoundedMo
         await bounded.hold("a", "b", "c", "d")
 
 
+async def test_models_that_turn_out_too_large_together_are_refused_then(bounded: BoundedModels, monkeypatch) -> None:
+    await bounded.start()
+    monkeypatch.setattr(Cost, "corrected", lambda cost, _: cost._replace(later_bytes=cost.later_bytes + 9 * MEGABYTE))
+    with pytest.raises(InvalidRequestError, match=r"needs 2 models at once \(a, b\), which take 22 MB .* 20 MB"):
+        await bounded.hold("a", "b")
+    assert bounded.loads == ["a 1"]
+    await bounded.use("a")
+
+
+async def test_a_call_does_not_wait_for_the_second_model_of_another(bounded: BoundedModels) -> None:
+    await bounded.start()
+    helds = [await bounded.hold(name) for name in ("c", "d")]
+    pair = asyncio.create_task(bounded.hold("a", "b", client="one"))
+    await asyncio.sleep(0)
+    (await asyncio.wait_for(bounded.hold("a", client="another"), PATIENCE_S)).close()
+    assert not pair.done()
+    assert bounded.loads == ["c 1", "d 1", "a 1"]
+    for held in helds:
+        held.close()
+    (await asyncio.wait_for(pair, PATIENCE_S)).close()
+
+
 async def test_a_load_that_fails_fails_its_calls_and_is_tried_again_later(bounded: BoundedModels, monkeypatch) -> None:
     monkeypatch.setattr(model_memory, "_FIRST_PAUSE_S", 60.0)
     await bounded.start()
@@ -244,6 +267,23 @@ async def test_a_model_in_memory_is_replaced_by_one_that_was_loaded(bounded: Bou
     assert [line["why"] for line in await bounded.reload() if "why" in line] == ["RuntimeError: planted in 3"]
     assert bounded.versions()["a"] == "2"
     await bounded.use("a")
+
+
+@pytest.mark.parametrize("bounded", [{"max_model_wait_s": 0.2}], indirect=True)
+async def test_a_reload_that_gets_no_room_leaves_the_models_as_they_were(bounded: BoundedModels) -> None:
+    await bounded.start()
+    helds = [await bounded.hold(name) for name in ("a", "b", "c")]
+    bounded.write("a", "a", "2")
+    [line] = await bounded.reload()
+    assert line["why"] == (
+        "model a: there was no room for it within 0.2 s, since calls run on other models; SIGHUP tries again"
+    )
+    await until(lambda: not any(model.leaving for model in bounded.registry.served))
+    assert bounded.versions()["a"] == "1"
+    for held in helds:
+        held.close()
+    assert [line["event"] for line in await bounded.reload()] == ["evicted"]
+    assert bounded.versions()["a"] == "2"
 
 
 async def test_a_bundle_that_moved_is_loaded_from_where_it_lies(bounded: BoundedModels) -> None:

@@ -12,6 +12,7 @@ from service.calls import limits
 from service.calls.turns import Turns
 from service.failures import told
 from service.options import RequestOptions
+from service.registry import allocator
 from service.segment import Segment
 from service.settings import Settings
 from service.text.detection import LOOKED_AT, CandidateLanguages, Detector, Guess, agree, new_detector
@@ -92,7 +93,11 @@ class TextWorker:
     async def load_detector(self) -> None:
         """Load the data of the language detector; does nothing where they have been loaded."""
         if not self._detector.is_loaded:
-            await asyncio.to_thread(self._detector.load)  # not on the thread that other calls need
+            await asyncio.to_thread(self._load_detector)  # not on the thread that other calls need
+
+    def _load_detector(self) -> None:
+        with allocator.loading:
+            self._detector.load()
 
     async def languages(
         self, client: str, contents: Sequence[str], candidates: CandidateLanguages, *, html: bool

@@ -1,9 +1,12 @@
 """Settings of the C library's allocator for a server with several threads."""
 
 import ctypes
+import threading
 from contextlib import suppress
 from typing import Final
 
+# Held while a model or the language detector is loaded: a model's memory is measured by the growth of the process.
+loading: Final = threading.Lock()
 _M_ARENA_MAX: Final = -8  # of glibc's malloc.h
 
 

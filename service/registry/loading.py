@@ -117,15 +117,16 @@ class Loader:
         return loaded
 
     def _loaded(self, bundle: Bundle, cost: Cost, loop: asyncio.AbstractEventLoop) -> ServedModel:
-        before_bytes = anonymous_bytes()
         loaded = None
         try:
-            with _checked(bundle) as checked:
-                loaded = self._load(checked, self._settings, self._metrics, loop)
+            with allocator.loading:
+                before_bytes = anonymous_bytes()
+                with _checked(bundle) as checked:
+                    loaded = self._load(checked, self._settings, self._metrics, loop)
+                loaded.cost_bytes = cost.corrected(anonymous_bytes() - before_bytes).total_bytes
             manifest = bundle.manifest
             told = {"note": manifest.note} if manifest.note else {}
             _log.info("loaded", model=manifest.name, precision=manifest.precision, path=str(bundle.path), **told)
-            loaded.cost_bytes = cost.corrected(anonymous_bytes() - before_bytes).total_bytes
             return loaded
         except Exception as error:  # onnxruntime's exceptions share no base class of its own
             if loaded and loaded.engine:

@@ -2,13 +2,17 @@
 
 import asyncio
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, InternalError
+from plugins.detection.detector import LanguageDetector
+from service.calls.text_worker import TextWorker
 from service.decode import Decode
+from service.registry.catalog import ServedModel
 from service.registry.loading import Loader, load
 from service.registry.model_cost import estimate
 from service.segment import Segment
@@ -91,3 +95,22 @@ async def test_weights_that_changed_while_nobody_looked_are_not_served(int8: Syn
     with pytest.raises(BundleError, match=r"weights\.bin: sha256 is .*, the manifest says"):
         await Loader(settings, metrics, load).load(bundle, estimate(bundle, settings))
     assert gauges(metrics) == dict.fromkeys(GAUGES, 0)
+
+
+async def test_the_language_detector_is_not_loaded_while_a_model_is_measured(int8: Synthetic, monkeypatch) -> None:
+    """What the detector takes would count as the model's."""
+    measuring, detecting = threading.Event(), threading.Event()
+    texts = TextWorker(settings := Settings(threads=1))
+
+    def measured(*_: object) -> ServedModel:
+        measuring.set()
+        assert not detecting.wait(0.1)
+        return ServedModel(int8.bundle.manifest, 1)
+
+    monkeypatch.setattr(LanguageDetector, "load", lambda detector: detecting.set())
+    cost = estimate(int8.bundle, settings)
+    loads = asyncio.create_task(Loader(settings, Metrics(), measured).load(int8.bundle, cost))
+    await asyncio.to_thread(measuring.wait)
+    await texts.load_detector()
+    await loads
+    assert detecting.is_set()

@@ -46,6 +46,7 @@ _GOES_ON: Final = {
 }
 # ... and common words that sentencex takes for abbreviations: Maine, Oklahoma, May, Magister.
 _ENDS: Final = {"en": re.compile(r"\b(?:me|OK|may)(?=\.)"), "de": re.compile(r"\b(?:mich|mag)(?=\.)")}
+_AROUND: Final = 8  # characters on both sides that these patterns may look at
 _LOOK_BACK: Final = 32  # characters before a boundary, or at the start of the sentence, that can rule it out
 
 _CLOSERS: Final = "\"'”’»)]}›」』）】》"
@@ -118,21 +119,27 @@ def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
 
     The window moves on by at least half of its length, and never into the middle of a sentence shorter than that half.
     """
-    seen = _UNSEEN.sub(" ", line).replace("…", ".")
-    if language in _ENDS:
-        seen = _ENDS[language].sub(lambda word: "x" * len(word[0]), seen)
     place = 0
-    while place < len(seen):
-        window = seen[place : place + _WINDOW]
+    while place < len(line):
+        window = _seen(line, place, place + _WINDOW, language)
         start = place
         for sentence, following in pairwise(sentencex.segment(language, window)):
             start += len(sentence)
             left = start - len(sentence) + len(sentence.rstrip())
             yield left, start + len(following) - len(following.lstrip())
-        if place + len(window) == len(seen):
+        if place + len(window) == len(line):
             return
-        middle, end = place + _WINDOW // 2, place + _WINDOW
-        place = start if start >= middle else seen.rfind(" ", middle, end) + 1 or end
+        half = _WINDOW // 2
+        place = start if start >= place + half else place + (window.rfind(" ", half) + 1 or _WINDOW)
+
+
+def _seen(line: str, start: int, stop: int, language: str) -> str:
+    """Give a part of a line as sentencex gets it; the whole line at once would stop all other threads."""
+    begin = max(0, start - _AROUND)
+    seen = _UNSEEN.sub(" ", line[begin : stop + _AROUND]).replace("…", ".")
+    if language in _ENDS:
+        seen = _ENDS[language].sub(lambda word: "x" * len(word[0]), seen)
+    return seen[start - begin : stop - begin]
 
 
 def _cut(text: str, begun: int, left: int, right: int, language: str) -> tuple[int, int] | None:

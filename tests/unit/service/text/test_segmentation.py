@@ -1,4 +1,5 @@
 import re
+import tracemalloc
 from collections.abc import Callable
 from itertools import accumulate
 from typing import NamedTuple
@@ -171,7 +172,10 @@ def test_a_sentence_longer_than_the_window_is_one() -> None:
     assert split(text, "en", at_most(10_000)).segments == ["It began.", f"{unbroken}and so on.", "It ended."]
 
 
-@given(st.lists(st.sampled_from(["Dr. Smith came.", "He said: “Go.”", "Why?", "It costs 3.14."]), min_size=1))
+SENTENCES = ["Dr. Smith came.", "He said: “Go.”", "Why?", "It costs 3.14.", "It was me.", "Is it (OK)?"]
+
+
+@given(st.lists(st.sampled_from(SENTENCES), min_size=1))
 def test_the_window_is_not_seen(sentences: list[str]) -> None:
     assert split(" ".join(sentences * 50), "en", at_most(1000)).segments == sentences * 50
 
@@ -282,6 +286,16 @@ def test_a_long_text_of_anything_is_linear(unit: str) -> None:
     pieces = segmentation.split(text, "en", fits)
     assert "".join(piece.kept + piece.text for piece in pieces) == text
     assert measured <= 16 * len(text)
+
+
+def test_the_first_sentence_of_a_large_line_takes_no_work_on_all_of_it() -> None:
+    text = "(Who) went there? " * 60_000
+    tracemalloc.start()
+    try:
+        assert next(segmentation.split(text, "en", at_most(300))).text == "(Who) went there?"
+        assert tracemalloc.get_traced_memory()[1] < len(text) // 2  # the most so far: no copy of the line
+    finally:
+        tracemalloc.stop()
 
 
 def unbroken(*parts: str) -> segmentation.FindSpans:

@@ -63,6 +63,8 @@ _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])")
 _WORD_GAP: Final = re.compile(r"\s+")
+_NOT_BLANK: Final = re.compile(r"\S")
+_PORTION: Final = 10_000  # characters that a search sees at a time: it stops all other threads meanwhile
 _WORD: Final = re.compile(r"[^\W_]")
 # Pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji with their joiners, bullets.
 _PICTURES: Final = r"•‣←-⇿■-➿⬀-⯿\U0001f000-\U0001faff"
@@ -250,7 +252,7 @@ def _nearest_gap(boundary: re.Pattern[str], text: str, start: int, stop: int, wh
     """Find the whitespace of the boundary that is nearest to the middle and has text on both sides."""
     best = None
     middle = (start + stop) / 2
-    for match in boundary.finditer(text, start, stop):
+    for match in _matches(boundary, text, start, stop):
         right = match.end()
         left = match.start() + len(match[0].rstrip())
         is_border = start < left and right < stop and _part_around(whole, left, right) is None
@@ -259,6 +261,16 @@ def _nearest_gap(boundary: re.Pattern[str], text: str, start: int, stop: int, wh
         if right > middle and best:
             break
     return best
+
+
+def _matches(boundary: re.Pattern[str], text: str, start: int, stop: int) -> Iterator[re.Match[str]]:
+    """Find a boundary in portions; a match that begins before a character that is not blank ends before it."""
+    while start < stop:
+        border = _NOT_BLANK.search(text, start + _PORTION, stop)
+        following = border.start() if border else stop
+        found = boundary.finditer(text, start, following + 1 if border else stop)
+        yield from (match for match in found if match.start() < following)
+        start = following
 
 
 def _part_around(whole: Sequence[Span], stop: int, start: int) -> Span | None:

@@ -224,6 +224,14 @@ def test_a_long_sentence_is_split_at_the_clause_nearest_to_its_middle() -> None:
     ]
 
 
+@pytest.mark.parametrize("gap", [",  ", "，\u3000 ", "   –"])
+def test_a_boundary_anywhere_in_a_large_sentence_is_found(gap: str) -> None:
+    """Boundaries are searched for in portions of 10,000 characters."""
+    for before in range(9_990, 10_004):
+        text = "a" * before + gap + "b" * 10_000
+        assert split(text, "en", at_most(10_010)).segments == re.split(r"\s+", text)
+
+
 def test_clauses_are_only_split_when_too_long() -> None:
     text = "When it rains, we stay at home; you know – so it is"
     assert split(text, "en", at_most(100)).segments == [text]

@@ -117,7 +117,7 @@ class AsyncFeed:
         self._sendable = asyncio.Event()  # there may be a message to send
         self._room = asyncio.Event()  # there may be room to read a text
         self._ended = False
-        self._error: Exception | None = None  # raised by the iterable, or for a text that no message can hold
+        self._error: BaseException | None = None  # raised by the iterable, or for a text that no message can hold
         self._reader = asyncio.create_task(self._read(texts))
 
     async def send(self, call: Any, first: pb.BatchTranslateTextRequest) -> None:
@@ -166,7 +166,8 @@ class AsyncFeed:
                 self._ready.append(Entry(index, checked_text(index, text)))
                 self._sendable.set()
                 index += 1
-        except Exception as error:  # an error of the caller's iterable, raised again for the caller
+        # An error of the caller's iterable, raised again for the caller; CancelledError if it awaited a cancelled task.
+        except (Exception, asyncio.CancelledError) as error:
             self._error = error
         finally:
             self._ended = True

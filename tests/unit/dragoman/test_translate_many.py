@@ -213,6 +213,23 @@ def test_an_error_of_the_iterable_comes_after_the_answers_before_it(kind: type, 
     assert [answer.translation.text for answer in answers] == ["a", "b"]
 
 
+async def test_a_cancelled_task_of_an_async_iterable_is_its_error(echo) -> None:
+    inner = asyncio.create_task(asyncio.sleep(60))
+    inner.cancel()
+
+    async def read():
+        for text in ("a", "b"):
+            yield text
+        await inner
+        yield "c"
+
+    async with AsyncClient(echo.address) as client:
+        answers = client.translate_many(read())
+        assert [(await anext(answers)).translation.text for _ in range(2)] == ["a", "b"]
+        with pytest.raises(asyncio.CancelledError):
+            await anext(answers)
+
+
 @both
 @pytest.mark.parametrize(
     ("bad", "error", "said"),

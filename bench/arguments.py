@@ -10,12 +10,7 @@ from service.settings import DEFAULT_MODELS
 
 
 def make_parser(program: str, description: str | None) -> Parser:
-    return Parser(
-        prog=program,
-        description=description,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    return Parser(prog=program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def add_bundle(parser: argparse.ArgumentParser) -> None:

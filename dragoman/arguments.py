@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from dragoman.address import Address, check_target
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
@@ -22,9 +22,13 @@ _SAME_FLAGS: Final = (
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, without the usage."""
+    """A parser whose errors are one line, without the usage, and whose flags are written in full."""
 
     _given: Sequence[str] = ()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        # By an abbreviation, `--target de` would be `--target-prefix de`, and never `--to de`.
+        super().__init__(*arguments, **{"allow_abbrev": False, **options})
 
     def parse_args(  # type: ignore[override]  # its overloads are for namespaces of other types
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -39,8 +43,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with code 2; where a required argument is missing because it is misspelt, suggest the right spelling."""
         if message.startswith("the following arguments are required"):
-            flags = [word for word in self._given if word.startswith("--") and not self._get_option_tuples(word)]
-            unknown = [word for word in flags if word not in self._option_string_actions]
+            flags = [word for word in self._given if word.startswith("--")]
+            unknown = [word for word in flags if word.partition("=")[0] not in self._option_string_actions]
             if hint := self._meant(unknown):
                 message += f"; unrecognized: {' '.join(unknown)}{hint}"
         self.exit(EXIT_BAD_ARGUMENTS, f"{self.prog}: {' '.join(message.split())}\n")

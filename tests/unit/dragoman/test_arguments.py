@@ -51,6 +51,15 @@ def test_a_misspelt_flag_is_asked_for_where_that_makes_another_one_missing(capsy
     assert capsys.readouterr().err == f"dragoman x: {said}\n"
 
 
+def test_a_flag_is_written_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser("dragoman x")
+    parser.add_argument("--to")
+    parser.add_argument("--target-prefix")
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--target", "de"])
+    assert capsys.readouterr().err == "dragoman x: unrecognized arguments: --target de; did you mean --to?\n"
+
+
 def test_an_error_of_several_lines_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         Parser("dragoman x").error("two\n  lines")

@@ -111,7 +111,7 @@ async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[dict[str, A
     async for part in response.content.iter_any():
         *events, rest = (rest + part).split(_EVENT_END)
         for event in events:
-            kind, _, data = event.rpartition(b"data: ")
+            kind, _, data = event.partition(b"data: ")  # a text may hold it, too
             if kind:
                 raise NoAnswerError(ending_of(response.status, data))
             yield json.loads(data)

@@ -101,3 +101,11 @@ async def test_the_server_is_told_the_deadline_and_the_key() -> None:
             await ask(b"{}", 2.5)
     assert b"connect-timeout-ms: 2500\r\n" in heads[0]
     assert b"authorization: bearer secret\r\n" in heads[0]
+
+
+async def test_a_streamed_text_may_hold_what_begins_the_data_of_an_event() -> None:
+    event = b'data: {"result": {"translatedText": "Die data: hier"}}\n\n'
+    async with answering(STREAM + chunk(event) + chunk(b"")) as address, connected(address, Access()) as calls:
+        [ask] = calls.asks(stream=True)
+        reply = await ask(b"{}", 30.0)
+    assert [each.translated_text for each in reply.translations] == ["Die data: hier"]

@@ -108,11 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known error, or a standard output that cannot be written; 130 after Ctrl-C; 141 when the reader of the output
         has left.
     """
-    if sys.stdout is None:  # closed by the shell: `>&-`
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    _open_streams()
     try:
-        code = _run(sys.argv[1:] if arguments is None else list(arguments))
-        sys.stdout.flush()
+        code = _run_flushed(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader has left, as `head` does
@@ -123,6 +121,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"dragoman: standard output: {error.strerror}")
     if arguments is None:
         gc.freeze()  # skip the garbage collection of all objects at the end of the process
+    return code
+
+
+def _open_streams() -> None:
+    """Open the null device for each standard stream that is closed, as by `<&-`: else a socket takes its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, errors="replace")  # noqa: SIM115  # takes the lowest free number
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+
+
+def _run_flushed(arguments: list[str]) -> int:
+    """Run a command and write out all that it printed, also if it exits by itself, as for `--help`."""
+    try:
+        code = _run(arguments)
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
     return code
 
 

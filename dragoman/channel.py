@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dragoman.access import API_KEY_VARIABLE
@@ -22,6 +24,7 @@ _NO_GRPC: Final = "as the first frame"
 _GRPC_PORT: Final = f"gRPC has another one, such as {DEFAULT_ADDRESS}"
 _BROKEN: Final = ("Socket closed", "recvmsg", "sendmsg", "Broken pipe", "GOAWAY")
 NO_TLS: Final = "TLS could not be agreed on"
+_METADATA_KEY: Final = re.compile("[a-z0-9_.-]+")
 
 
 def address_of(given: str | None) -> str:
@@ -56,6 +59,26 @@ def api_key_of(given: str | None) -> str | None:
     if key and not (key.isascii() and key.isprintable()):
         raise ValueError(f"api_key (or {API_KEY_VARIABLE}) must be printable ASCII")
     return key or None
+
+
+def metadata_of(given: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    """List the metadata of every call; gRPC would name a wrong one only in each call, as a server that is away.
+
+    Raises:
+        TypeError: a key or a value is no str; the value of a key that ends with "-bin" may be bytes.
+        ValueError: no header can have the key or hold the value.
+    """
+    for key, value in (given or {}).items():
+        if not isinstance(key, str):
+            raise TypeError(f"metadata: a key must be str, is {type(key).__name__}")
+        if not _METADATA_KEY.fullmatch(key):
+            raise ValueError(f"metadata: a key must be of a-z, 0-9, -, _ and ., is {key!r}")
+        is_binary = key.endswith("-bin")
+        if not isinstance(value, str | bytes if is_binary else str):
+            raise TypeError(f"metadata: {key} must be str, is {type(value).__name__}")
+        if not (is_binary or (value.isascii() and value.isprintable())):
+            raise ValueError(f"metadata: {key} must be printable ASCII")
+    return [*(given or {}).items()]
 
 
 def channel_options() -> list[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from types import TracebackType
-from typing import Any, Self, Unpack, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 import grpc
 import grpc.aio
@@ -40,8 +40,15 @@ from dragoman.answers import (
     translation_delta_of,
     translation_of,
 )
-from dragoman.channel import DEFAULT_RETRIES, address_of, api_key_of, channel_options, in_words
-from dragoman.errors import DeadlineExceededError, DragomanError, ServerUnavailableError, from_rpc_error
+from dragoman.channel import DEFAULT_RETRIES, address_of, api_key_of, channel_options, in_words, metadata_of
+from dragoman.errors import (
+    DeadlineExceededError,
+    DragomanError,
+    InternalError,
+    RequestCancelledError,
+    ServerUnavailableError,
+    from_rpc_error,
+)
 from dragoman.feed import AsyncFeed, Feed
 from dragoman.many import pause_s as pause_of_many_s
 from dragoman.options import (
@@ -60,6 +67,8 @@ from dragoman.v1.translation_pb2_grpc import TranslationStub
 DEFAULT_TIMEOUT_S = 60.0
 
 _READY_PAUSE_S = 0.2
+
+_Answer = TypeVar("_Answer")
 
 
 class _Base:
@@ -80,7 +89,7 @@ class _Base:
             raise ValueError(f"retries must be 0 or more, is {retries!r}")
         if timeout_s is not None:
             checked_timeout_s(timeout_s)
-        self._metadata = (*Access(api_key_of(api_key)).metadata, *(metadata or {}).items())
+        self._metadata = (*Access(api_key_of(api_key)).metadata, *metadata_of(metadata))
         self._address = address_of(address)
         self._channel = connect(self._address, options=channel_options())
         self._stub = TranslationStub(self._channel)
@@ -113,6 +122,12 @@ class _Base:
             raise error
         return patience.pause_s(error)
 
+    def _pause_of_many_s(self, error: DragomanError, patience: Patience, *, done: bool) -> float | None:
+        """Compute the pause as `many.pause_s` does; a closed client makes no other call."""
+        if self._is_closed and not done:
+            raise error
+        return pause_of_many_s(error, patience, done=done)
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Raise the Dragoman error in place of the one that gRPC raises."""
@@ -120,6 +135,11 @@ class _Base:
             yield
         except grpc.RpcError as rpc_error:
             raise in_words(from_rpc_error(rpc_error), self._address) from rpc_error
+        except asyncio.CancelledError as cancelled:  # grpc.aio raises it for a call that ends because of `close`, too
+            task = asyncio.current_task()
+            if not self._is_closed or (task and task.cancelling()):
+                raise
+            raise RequestCancelledError("the client was closed") from cancelled
 
     def _settings(self, patience: Patience) -> dict[str, Any]:
         """Give the keyword arguments of a call.
@@ -146,24 +166,16 @@ def _connected(
     return insecure if credentials is None else partial(secure, credentials=credentials)
 
 
-def _one_or_all(texts: str | Sequence[str], response: pb.TranslateTextResponse) -> Translation | list[Translation]:
-    """Return the translation of a single text, or the list for several texts."""
-    translations = [translation_of(message) for message in response.translations]
-    return translations[0] if isinstance(texts, str) else translations
+def _one_or_all(texts: str | Sequence[str], answers: list[_Answer]) -> _Answer | list[_Answer]:
+    """Return the answer for a single text, or the list for several texts.
 
-
-def _score_or_all(texts: str | Sequence[str], response: pb.ScoreTextResponse) -> Score | list[Score]:
-    """Return the score of a single text, or the list for several texts."""
-    scores = [score_of(message) for message in response.scores]
-    return scores[0] if isinstance(texts, str) else scores
-
-
-def _languages_or_all(
-    texts: str | Sequence[str], response: pb.DetectLanguageResponse
-) -> list[DetectedLanguage] | list[list[DetectedLanguage]]:
-    """Return the languages of a single text, or the list of such lists for several texts."""
-    detections = [detected_of(message) for message in response.detections]
-    return detections[0] if isinstance(texts, str) else detections
+    Raises:
+        InternalError: there is not one answer for each text.
+    """
+    count = 1 if isinstance(texts, str) else len(texts)
+    if len(answers) != count:
+        raise InternalError(f"the server answered {len(answers)} of {count} texts")
+    return answers[0] if isinstance(texts, str) else answers
 
 
 def _is_ready(response: HealthCheckResponse) -> bool:
@@ -192,7 +204,7 @@ class Client(_Base):
 
     Raises:
         ValueError: `retries` or `timeout_s` is negative, the address is neither `host:port` nor another target of gRPC,
-            or no header can hold the key.
+            or no header can hold the key or the metadata.
         TypeError: an argument is of a wrong type.
     """
 
@@ -267,7 +279,7 @@ class Client(_Base):
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         response = self._answer(self._stub.TranslateText, request, self._patience(timeout_s))
-        return _one_or_all(texts, response)
+        return _one_or_all(texts, [*map(translation_of, response.translations)])
 
     @shows_options
     def stream(
@@ -327,17 +339,20 @@ class Client(_Base):
     ) -> Iterator[BatchTranslation]:
         """Translate any number of texts over one call as they arrive, without holding all of them in memory.
 
-            for index, translation in client.translate_many(map(str.strip, open("sentences.txt")), model="en-de"):
+            for index, translation in client.translate_many(sentences, model="en-de"):
                 ...
 
         The iterable is read on a separate thread, so it may block. It is read as fast as answers are taken: at most
         about two thousand texts are sent and unanswered.
 
-        Each text is answered exactly once. A text that cannot be translated has an `error` and raises nothing. When the
-        server drains or is lost, the client sends the unanswered texts again over a new call, to another server if the
-        address has several. Without a deadline, the client gives up after a server has been away for a minute. If an
-        error is raised, every yielded text is done: after n answers in order, `itertools.islice(texts, n, None)` gives
-        the remaining texts.
+        Each text is answered exactly once. A text that cannot be translated has an `error` and raises nothing; only a
+        text above the server's limit of a message, by default 8 MiB, raises its error. When the server drains or is
+        lost, the client sends the unanswered texts again over a new call, to another server if the address has
+        several. Without a deadline, the client gives up after a server has been away for a minute.
+
+        If an error is raised, every yielded text is done: after n answers in order, `itertools.islice(texts, n, None)`
+        gives the remaining texts of a list, or of another iterable that begins anew each time. A generator, a `map` or
+        a file does not: it was read further than it was answered, so make it again first.
 
         Args:
             texts: any number of texts; a single string counts as one text.
@@ -369,7 +384,7 @@ class Client(_Base):
                             yield from feed.receive(message)
                     pause_s = None
                 except DragomanError as error:
-                    pause_s = pause_of_many_s(error, patience, done=feed.done)
+                    pause_s = self._pause_of_many_s(error, patience, done=feed.done)
                 finally:
                     call.cancel()
             feed.check_end()
@@ -456,7 +471,7 @@ class Client(_Base):
             all_or_nothing=all_or_nothing,
         )
         response = self._answer(self._stub.ScoreText, request, self._patience(timeout_s))
-        return _score_or_all(texts, response)
+        return _one_or_all(texts, [*map(score_of, response.scores)])
 
     @overload
     def detect(  # type: ignore[overload-overlap]
@@ -492,7 +507,8 @@ class Client(_Base):
         """
         request = detect_request_of(texts, mime_type=mime_type, request_id=request_id)
         response = self._answer(self._stub.DetectLanguage, request, self._patience(timeout_s))
-        return _languages_or_all(texts, response)
+        detections = [*map(detected_of, response.detections)]
+        return _one_or_all(texts, detections)
 
     def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
         """List the models of the server, by name.
@@ -542,6 +558,7 @@ class Client(_Base):
                 with self._errors():
                     call = self._health.Check(HealthCheckRequest(), wait_for_ready=True, **self._settings(patience))
                     if _is_ready(call):
+                        self._note_answer(patience)
                         return
             except DeadlineExceededError as error:
                 raise self._unready(timeout_s) from error
@@ -652,7 +669,7 @@ class AsyncClient(_Base):
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         response = await self._answer(self._stub.TranslateText, request, self._patience(timeout_s))
-        return _one_or_all(texts, response)
+        return _one_or_all(texts, [*map(translation_of, response.translations)])
 
     @shows_options
     async def stream(
@@ -727,7 +744,7 @@ class AsyncClient(_Base):
                                 yield answer
                     pause_s = None
                 except DragomanError as error:
-                    pause_s = pause_of_many_s(error, patience, done=feed.done)
+                    pause_s = self._pause_of_many_s(error, patience, done=feed.done)
                 finally:
                     call.cancel()
                     sending.cancel()
@@ -798,7 +815,7 @@ class AsyncClient(_Base):
             all_or_nothing=all_or_nothing,
         )
         response = await self._answer(self._stub.ScoreText, request, self._patience(timeout_s))
-        return _score_or_all(texts, response)
+        return _one_or_all(texts, [*map(score_of, response.scores)])
 
     @overload
     async def detect(  # type: ignore[overload-overlap]
@@ -822,7 +839,8 @@ class AsyncClient(_Base):
         """
         request = detect_request_of(texts, mime_type=mime_type, request_id=request_id)
         response = await self._answer(self._stub.DetectLanguage, request, self._patience(timeout_s))
-        return _languages_or_all(texts, response)
+        detections = [*map(detected_of, response.detections)]
+        return _one_or_all(texts, detections)
 
     async def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
         """List the models of the server, by name.
@@ -869,6 +887,7 @@ class AsyncClient(_Base):
                 with self._errors():
                     call = self._health.Check(HealthCheckRequest(), wait_for_ready=True, **self._settings(patience))
                     if _is_ready(await call):
+                        self._note_answer(patience)
                         return
             except DeadlineExceededError as error:
                 raise self._unready(timeout_s) from error

@@ -27,6 +27,7 @@ _AWAY_STEPS = 3  # from the first pause to the longest one
 _LONGEST_AWAY_S = 1.0
 # How long to wait for a server that is away, in a call without a deadline: restarts and failovers take less.
 _AWAY_TIMEOUT_S = 60.0
+_LONGEST_CALL_S = 1e9  # of a much longer deadline gRPC makes one that has passed
 _BUSY_FACTOR = 2.0
 _LONGEST_BUSY_S = 30.0
 # Errors of a busy server, which could accept the same call later.
@@ -67,7 +68,7 @@ class Patience:
     @property
     def left_s(self) -> float | None:
         """Seconds left for the next call; None: no limit."""
-        return None if self._end_s is None else max(0.0, self._end_s - time.monotonic())
+        return None if self._end_s is None else min(max(0.0, self._end_s - time.monotonic()), _LONGEST_CALL_S)
 
     def answered(self) -> None:
         """Note that the server answers and takes calls."""

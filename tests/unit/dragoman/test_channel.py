@@ -1,11 +1,21 @@
 """Which server is meant, and what is said where there is none."""
 
 import json
+import re
+from typing import Any
 
 import pytest
 
 from dragoman.access import API_KEY_VARIABLE
-from dragoman.channel import ADDRESS_VARIABLE, DEFAULT_ADDRESS, address_of, api_key_of, channel_options, in_words
+from dragoman.channel import (
+    ADDRESS_VARIABLE,
+    DEFAULT_ADDRESS,
+    address_of,
+    api_key_of,
+    channel_options,
+    in_words,
+    metadata_of,
+)
 from dragoman.errors import DrainingError, InternalError, ServerUnavailableError
 
 
@@ -32,6 +42,29 @@ def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key: str) -> Non
     with pytest.raises(ValueError, match="printable ASCII") as refused:
         api_key_of(key)
     assert key not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "error", "said"),
+    [
+        ({"X-Y": "z"}, ValueError, "a key must be of a-z, 0-9, -, _ and ., is 'X-Y'"),
+        ({"": "z"}, ValueError, "a key must be of a-z, 0-9, -, _ and ., is ''"),
+        ({5: "z"}, TypeError, "a key must be str, is int"),
+        ({"x": "ä"}, ValueError, "x must be printable ASCII"),
+        ({"x": "a\nb"}, ValueError, "x must be printable ASCII"),
+        ({"x": 5}, TypeError, "x must be str, is int"),
+        ({"x": b"y"}, TypeError, "x must be str, is bytes"),
+    ],
+)
+def test_metadata_that_no_header_can_hold_is_refused(metadata: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=f"^metadata: {re.escape(said)}$"):
+        metadata_of(metadata)
+
+
+def test_metadata_of_every_call() -> None:
+    given: Any = {"x-y_z.1": "a b", "x-bin": b"\xff"}
+    assert metadata_of(given) == [*given.items()]
+    assert metadata_of(None) == []
 
 
 def test_calls_are_spread_and_answers_may_be_of_any_size() -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import inspect
+import math
 import pydoc
 import socket
 import threading
@@ -23,6 +24,7 @@ from dragoman import (
     DeadlineExceededError,
     DetectedLanguage,
     DrainingError,
+    InternalError,
     InvalidRequestError,
     LoadingError,
     Model,
@@ -40,6 +42,7 @@ from dragoman import (
     UnrecognizedError,
 )
 from dragoman.v1 import translation_pb2 as pb
+from tests.unit.dragoman.conftest import EchoServicer
 
 pytestmark = pytest.mark.usefixtures("short_pauses")
 both = pytest.mark.parametrize("kind", [Client, AsyncClient])
@@ -294,6 +297,7 @@ def test_address_and_key_come_from_the_environment(kind: type, echo, monkeypatch
         ({"retries": -1}, "retries must be 0 or more, is -1"),
         ({"api_key": "a\nb"}, "must be printable ASCII"),
         ({"timeout_s": -1}, "timeout_s must be 0 or more, is -1"),
+        ({"metadata": {"X-Y": "z"}}, "metadata: a key must be of a-z, 0-9, -, _ and ., is 'X-Y'"),
     ],
 )
 def test_settings_that_cannot_be_are_named(kind: type, settings: Any, said: str) -> None:
@@ -535,14 +539,68 @@ def test_a_server_that_was_there_is_waited_for(kind: type, echo) -> None:
         assert client.translate("b")
 
 
-def test_a_call_that_closing_the_client_cancels_is_not_made_again(echo) -> None:
+@both
+def test_a_server_that_was_ready_is_waited_for(kind: type, echo) -> None:
+    async def call_when_ready() -> object:
+        async with AsyncClient(echo.address, retries=1) as client:
+            await client.wait_until_ready()
+            return await client.translate("a")
+
+    echo.servicer.errors = [DrainingError("draining") for _ in range(3)]
+    if kind is AsyncClient:
+        assert asyncio.run(call_when_ready())
+        return
+    with Client(echo.address, retries=1) as client:
+        client.wait_until_ready()
+        assert client.translate("a")
+
+
+@pytest.mark.parametrize("method", ["translate", "stream", "translate_many"])
+def test_a_call_that_closing_the_client_cancels_is_not_made_again(method: str, echo) -> None:
     echo.servicer.blocks = True
     client = Client(echo.address)
     closing = threading.Timer(0.2, client.close)
     closing.start()
     with pytest.raises(RequestCancelledError):
-        client.translate("a")
+        list(getattr(client, method)("a"))
     closing.join()
+
+
+@pytest.mark.parametrize("method", ["translate", "stream", "translate_many"])
+async def test_an_async_call_that_closing_the_client_cancels_has_an_error(method: str, echo) -> None:
+    echo.servicer.blocks = True
+    client = AsyncClient(echo.address)
+    answer = getattr(client, method)("a")
+    calling = asyncio.create_task(answer if method == "translate" else anext(answer))
+    while not echo.servicer.metadata:
+        await asyncio.sleep(0.01)
+    await client.close()
+    with pytest.raises(RequestCancelledError, match="the client was closed"):
+        await calling
+
+
+@both
+def test_a_timeout_without_end_is_a_long_one(kind: type, echo) -> None:
+    for timeout_s in (math.inf, 7.6e9):
+        assert call(kind, echo.address, "translate", "a", timeout_s=timeout_s)
+
+
+@both
+@pytest.mark.parametrize(
+    ("method", "arguments", "served", "empty"),
+    [
+        ("translate", [["a", "b"]], "TranslateText", pb.TranslateTextResponse()),
+        ("translate", ["a"], "TranslateText", pb.TranslateTextResponse()),
+        ("score", ["a", "b"], "ScoreText", pb.ScoreTextResponse()),
+        ("detect", ["a"], "DetectLanguage", pb.DetectLanguageResponse()),
+    ],
+)
+def test_a_server_that_leaves_texts_out_has_failed(
+    kind, method, arguments, served, empty, start_echo, monkeypatch
+) -> None:
+    monkeypatch.setattr(EchoServicer, served, lambda self, request, context: empty)
+    with pytest.raises(InternalError, match=r"^the server answered 0 of [12] texts$"):
+        call(kind, start_echo().address, method, *arguments)
 
 
 @both

@@ -57,6 +57,11 @@ def test_a_timeout_that_no_float_holds_is_named() -> None:
         Patience("5")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("timeout_s", [float("inf"), 7.6e9])
+def test_a_call_has_a_deadline_that_grpc_can_hold(timeout_s: float) -> None:
+    assert Patience(timeout_s).left_s == 1e9
+
+
 def test_another_server_may_be_there_at_once_where_one_drains() -> None:
     assert Patience(None, retries=1).pause_s(DrainingError("draining", retry_delay_s=5.0)) < 1.0
 

@@ -2,9 +2,12 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol, TypeVar
+
+from tqdm import tqdm
 
 from dragoman import access
 from dragoman.access import Access
@@ -14,12 +17,14 @@ from dragoman.channel import ADDRESS_VARIABLE, NO_TLS
 from dragoman.client import Client
 from dragoman.errors import (
     DeadlineExceededError,
+    DragomanError,
     InvalidRequestError,
     ServerUnavailableError,
     UnknownLanguagePairError,
     UnknownModelError,
 )
 from dragoman.language import AUTO, HasLanguages, described, specificity, translates
+from dragoman.patience import Patience
 
 LIST_TIMEOUT_S: Final = 10.0
 
@@ -34,6 +39,19 @@ class Named(HasLanguages, Protocol):
 
 _Listed = TypeVar("_Listed", bound=Named)
 _Told = TypeVar("_Told")
+
+
+class _TellingClient(Client):
+    """A client that tells the user, once in a call, that it waits for a server that was there before."""
+
+    _told: Patience | None = None  # of the call in which it was told
+
+    def _pause_s(self, error: DragomanError, patience: Patience) -> float:
+        pause_s = super()._pause_s(error, patience)
+        if self._has_answered and self._told is not patience and isinstance(error, ServerUnavailableError):
+            self._told = patience
+            tqdm.write(f"dragoman: {error.message}; trying again for {self._timeout_s:g} s", file=sys.stderr)
+        return pause_s
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
@@ -97,13 +115,13 @@ def address_of(parser: argparse.ArgumentParser, given: str | None) -> str | None
 
 @contextmanager
 def connected(address: str, let_in: Access, timeout_s: float) -> Iterator[Client]:
-    """Give a client that waits for a busy server, and whose TLS errors name the flags for TLS.
+    """Give a client that waits for a busy server, says that it waits for one that is away, and names the flags for TLS.
 
     Raises:
         ServerUnavailableError: no server answers at the address.
         OSError: a TLS file cannot be used.
     """
-    with Client(
+    with _TellingClient(
         address,
         timeout_s=timeout_s,
         wait_when_busy=True,

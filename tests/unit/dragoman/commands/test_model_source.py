@@ -2,11 +2,12 @@ from typing import Any
 
 import pytest
 
+from dragoman.access import Access
 from dragoman.answers import Model
 from dragoman.arguments import Parser
 from dragoman.cli import main
-from dragoman.commands.model_source import add_arguments, choose, detects, parse
-from dragoman.errors import InvalidRequestError, UnknownLanguagePairError, UnknownModelError
+from dragoman.commands.model_source import add_arguments, choose, connected, detects, parse
+from dragoman.errors import DrainingError, InvalidRequestError, UnknownLanguagePairError, UnknownModelError
 
 
 def model(name: str, source: str, target: str) -> Model:
@@ -121,3 +122,15 @@ def test_every_command_asks_the_server_of_the_environment(
 
 def test_the_only_one_is_chosen() -> None:
     assert choose(MODELS[:1], "", "", "").name == "a"
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_a_wait_for_a_server_that_was_there_is_told_once_in_a_call(echo, capsys: pytest.CaptureFixture[str]) -> None:
+    with connected(echo.address, Access(), 600.0) as client:
+        echo.servicer.errors = [DrainingError("draining")]
+        client.list_models()
+        assert capsys.readouterr() == ("", "")  # a server that never answered is soon an error
+        for text in ("a", "b"):
+            echo.servicer.errors = [DrainingError("draining") for _ in range(2)]
+            assert client.translate(text).text == text
+            assert capsys.readouterr() == ("", "dragoman: draining; trying again for 600 s\n")

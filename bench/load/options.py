@@ -106,7 +106,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     add("--goodput-ms", type=positive, metavar="MS", help=good)
     slo = f"exit with 1 where this is missed; may be given several times; NAME is one of {', '.join(MEASURES)}"
     add("--slo", type=Target.parse, action="append", default=[], metavar="NAME=VALUE", help=slo)
-    add("--metrics-address", default="", metavar="HOST:PORT", help="of the server's metrics: report what it says, too")
+    metrics = "of the server's metrics: report what it says, too"
+    add("--metrics-address", type=host_and_port, metavar="HOST:PORT", help=metrics)
     add("--json", type=output_file, metavar="OUT", help="write the report, with all settings, to this file")
     add("--html", type=output_file, metavar="OUT", help="write it as a page with plots, in one file")
 

@@ -43,7 +43,7 @@ class LoadSettings:
     beam_size: int = 0  # sent with each request; 0: the server's default
     stream: bool = False
     goodput_ms: float | None = None  # the longest latency of a good answer; None: any
-    metrics_address: str = ""  # of the server's metrics, to follow them; empty: they are not asked for
+    metrics_address: str | None = None  # of the server's metrics, to follow them; None: they are not asked for
     access: Access = field(default_factory=Access)
     http: bool = False
 

@@ -48,7 +48,9 @@ def warnings(report: Report) -> list[str]:
 def cache_share(report: Report) -> str:
     """Say which share of the answers came from the server's result cache."""
     share = report.get("result_cache_share")
-    return "unknown, only --metrics-address tells" if share is None else f"{100 * share:.3g} %"
+    if "result_cache_share" not in report:
+        return "unknown, only --metrics-address tells"
+    return "unknown" if share is None else f"{100 * share:.3g} %"
 
 
 def outcomes(report: Report) -> str:

@@ -7,6 +7,7 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from http.client import HTTPException
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ class Scraper:
         """Ask for one page, which does not count; raises a NoServerError where there is none."""
         try:
             await asyncio.to_thread(self._fetch)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             raise NoServerError(f"no metrics at {metrics_page.url(self._address)}: {error}") from error
 
     async def run(self, now_s: Callable[[], float]) -> None:
@@ -52,7 +53,7 @@ class Scraper:
 
     async def look(self, at_s: float) -> None:
         """Ask for one more page; one that does not come is left out."""
-        with suppress(OSError):
+        with suppress(OSError, HTTPException):
             self.pages.append(Page(at_s, await asyncio.to_thread(self._fetch)))
 
     def _fetch(self) -> str:
@@ -74,13 +75,19 @@ def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
 def totals(pages: Sequence[Page], start_s: float, requests: int) -> dict[str, float | None]:
     """Compute what the pages say of a whole load; None for what they do not say. All callers of the server count.
 
+    A server that was started again says nothing of the whole load.
+
     Returns:
         `result_cache_share`: which share of the requested segments came from the result cache, from 0 to 1; a segment
         that shared the decoding of an identical one did not. `server_cpu_ms`: processor time for each of the requests.
     """
-    first = next((page for page in reversed(pages) if page.at_s <= start_s), pages[0])
-    before, after = (metrics_page.Page.parse(page.text).sums() for page in (first, pages[-1]))
-    grown = _growth(before, after)
+    first = next((place for place, page in reversed([*enumerate(pages)]) if page.at_s <= start_s), 0)
+    told = [metrics_page.Page.parse(page.text).sums() for page in pages[first:]]
+    growths = [_growth(before, after) for before, after in pairwise(told)]
+
+    def grown(name: str) -> float:
+        return sum(growth(name) for growth in growths)
+
     segments = sum(map(grown, (_HITS, _MISSES, _COALESCED)))
     return {
         "result_cache_share": grown(_HITS) / segments if segments > 0 else None,
@@ -108,7 +115,13 @@ def _interval(from_s: float, before: dict[str, float], to_s: float, after: dict[
 
 
 def _growth(before: dict[str, float], after: dict[str, float]) -> Callable[[str], float]:
-    return lambda name: after.get(name, math.nan) - before.get(name, math.nan)
+    """Return how much a counter has grown; not a number where it fell, because the server was started again."""
+
+    def growth(name: str) -> float:
+        grown = after.get(name, math.nan) - before.get(name, math.nan)
+        return grown if grown >= 0 else math.nan
+
+    return growth
 
 
 def _known(value: float) -> float | None:

@@ -28,6 +28,14 @@ def test_requests_go_over_grpc_unless_an_http_port_is_named() -> None:
     assert (settings("--http", "[::1]:80").http, settings("--http", "[::1]:80").address) == (True, "[::1]:80")
 
 
+@pytest.mark.parametrize("address", ["foo", "a b:1", "localhost:abc"])
+def test_metrics_are_at_a_host_and_port(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        settings("--metrics-address", address)
+    assert ended.value.code == 2
+    assert "argument --metrics-address: must be host:port" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("more", [["--http", "dns:///host:1"], ["--http", "host:1", "--address", "host:2"]])
 def test_an_http_port_is_one_host_and_port_and_no_second_place(more: list[str], capsys) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -65,4 +65,8 @@ def test_a_load_on_the_result_cache_is_warned_of(samples: Samples, share: float 
     told = report(samples, result_cache_share=share)
     assert bool(warnings(told)) == warned
     assert ("warning:" in to_text(told)) == warned
-    assert cache_share(told) == ("unknown, only --metrics-address tells" if share is None else f"{100 * share:.0f} %")
+    assert cache_share(told) == ("unknown" if share is None else f"{100 * share:.0f} %")
+
+
+def test_the_flag_that_tells_more_is_named_where_it_was_not_given(samples: Samples) -> None:
+    assert cache_share(report(samples)) == "unknown, only --metrics-address tells"

@@ -84,6 +84,27 @@ def test_processor_time_is_for_each_request() -> None:
     assert totals([Page(0.0, ""), Page(1.0, "")], 0.0, requests=4)["server_cpu_ms"] is None
 
 
+def test_a_server_that_was_started_again_says_nothing_of_the_whole() -> None:
+    pages = [Page(float(at_s), f"process_cpu_seconds_total {cpu_s}\n") for at_s, cpu_s in enumerate((3, 4, 1, 5))]
+    assert totals(pages, 0.0, requests=4)["server_cpu_ms"] is None
+    assert totals(pages, 2.0, requests=4)["server_cpu_ms"] == 1e3
+    assert server_series(pages, 0.0)["cpu_cores"] == [1.0, None, 4.0]
+    assert cache_share([cached(9, 9, 0, at_s=0.0), cached(1, 1, 0, at_s=1.0)], 0.0) is None
+
+
+async def test_what_does_not_speak_http_is_one_clear_error() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"\x00\x00\x18\x04\x00\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        scraper = Scraper(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", 1.0)
+        with pytest.raises(NoServerError, match=r"^no metrics at "):
+            await scraper.check()
+        await scraper.look(0.0)
+    assert scraper.pages == []
+
+
 async def test_nobody_at_the_address_is_one_clear_error() -> None:
     with pytest.raises(NoServerError, match=r"^no metrics at http://127.0.0.1:1/metrics: "):
         await Scraper("127.0.0.1:1", 1.0).check()

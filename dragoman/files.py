@@ -54,7 +54,7 @@ def open_regular(path: Path) -> Iterator[BufferedReader]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: write a temporary file beside it, and rename that.
+    """Write a file whole or not at all: write a temporary file beside it, and rename that; an old file's mode stays.
 
     Raises:
         OSError: the file cannot be written, or the path is not a regular file; names the file.
@@ -65,6 +65,8 @@ def write_whole(path: Path, content: bytes) -> None:
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with beside.open("xb") as stream:
+            if path.exists():  # which may be readable for its owner only
+                beside.chmod(stat.S_IMODE(path.stat().st_mode))
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())  # else the file could be empty after a power failure

@@ -12,6 +12,7 @@ from typing import Final
 from tqdm import tqdm
 
 from dragoman.answers import Translation
+from dragoman.arguments import output_file
 from dragoman.commands.lines import EXIT_SOME_FAILED, complain, in_chunks, reason
 from dragoman.documents.document import Document, DocumentText
 from dragoman.documents.formats import MAX_BYTES, SUFFIXES, format_of, read_document, say_language
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"a document to translate instead of lines ({', '.join(SUFFIXES)}); a text of it that cannot be "
         "translated stays in the source language, and is named on standard error",
     )
-    add("--out", type=Path, metavar="FILE", help="with --file: where the translated document is written")
+    add("--out", type=output_file, metavar="FILE", help="with --file: where the translated document is written")
 
 
 def check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

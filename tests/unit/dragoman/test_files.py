@@ -37,6 +37,12 @@ def test_a_file_is_written_over_what_was_there_and_through_a_link(tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
 
 
+def test_a_file_that_is_written_over_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "file").touch(0o600)
+    write_whole(tmp_path / "file", b"new")
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+
+
 def test_what_is_no_regular_file_is_not_written_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="is not a regular file"):

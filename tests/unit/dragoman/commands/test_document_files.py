@@ -56,6 +56,13 @@ def test_a_document_is_translated_as_html(srt: Path, tmp_path: Path, asked, capf
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_folder_for_the_output_that_is_not_there_is_an_error_before_any_work(srt: Path, asked, capfd) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["translate", "--file", str(srt), "--out", "/no/such/folder/out.srt"])
+    assert capfd.readouterr().err.endswith("argument --out: cannot write a file /no/such/folder/out.srt\n")
+    assert asked == {}
+
+
 def test_placeholders_are_protected_where_the_format_has_them(tmp_path: Path, asked) -> None:
     (tmp_path / "in.po").write_text(PO)
     assert main(["translate", "--file", str(tmp_path / "in.po"), "--out", str(tmp_path / "out.po")]) == 0

@@ -162,6 +162,9 @@ class Manifest(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        for name in ("pad_id", "start_id", "eos_id", "unknown_id"):
+            if (number := getattr(self, name)) >= self.vocabulary_size:
+                raise ValueError(f"{name} {number} must be below vocabulary_size {self.vocabulary_size}")
         if self.attention_width > WIDEST:
             raise ValueError(f"heads {self.heads} times head_dim {self.head_dim} must be at most {WIDEST}")
         if not self.note.isprintable():

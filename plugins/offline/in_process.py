@@ -1,6 +1,8 @@
 """The functions of `dragoman translate`, `detect`, `score` and `models` without a server: they read and use bundles."""
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,7 +14,7 @@ from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose, detects
 from dragoman.commands.translations import untranslated
-from dragoman.errors import DataError
+from dragoman.errors import BundleError, DataError
 from dragoman.language import translates
 from dragoman.options import config_of
 from plugins.offline.texts import score_offline, translate_each
@@ -20,6 +22,7 @@ from plugins.scoring.method import scored
 from plugins.scoring.pair import Pair
 from service import model_locations
 from service.calls.texts_by_language import group_by_language
+from service.decode import Decode
 from service.handlers import validation
 from service.handlers.answer import translated
 from service.handlers.glossaries import glossaries_of
@@ -232,14 +235,27 @@ def _chosen(bundles: _Bundles, model: str, source: str, target: str) -> Bundle:
 
 
 def _engine(bundle: Bundle, settings: Settings) -> "OfflineEngine":
+    """Load the engine, and decode a token: graphs that are not as the manifest says may fail only then.
+
+    Raises:
+        BundleError: a graph cannot be loaded or run.
+    """
     from plugins.offline.engine import OfflineEngine
 
     slots = capacity.slots_of(bundle.manifest, settings)
-    return OfflineEngine(
-        bundle,
-        device=settings.device,
-        threads=settings.decoding_threads(),
-        run_threads=capacity.run_threads_of(bundle, settings),
-        slots=slots,
-        shortlist=settings.shortlists,
-    )
+    try:
+        engine = OfflineEngine(
+            bundle,
+            device=settings.device,
+            threads=settings.decoding_threads(),
+            run_threads=capacity.run_threads_of(bundle, settings),
+            slots=slots,
+            shortlist=settings.shortlists,
+        )
+        with redirect_stdout(sys.stderr):  # the log
+            engine.decode([Decode([bundle.manifest.eos_id], max_target_tokens=1)])
+    except BundleError:
+        raise
+    except Exception as error:  # onnxruntime's exceptions share no base class of its own
+        raise BundleError(f"{bundle.path}: cannot be run: {' '.join(str(error).split())}") from error
+    return engine

@@ -239,6 +239,11 @@ def test_values_out_of_all_proportion_are_named_with_their_limit(
     assert message == f"{folder / 'bundle.json'}: {field}: must be less than or equal to {limit}, not {value}"
 
 
+@pytest.mark.parametrize("name", ["pad_id", "start_id", "eos_id", "unknown_id"])
+def test_an_id_beyond_the_vocabulary_is_refused(edit: Edit, name: str) -> None:
+    assert f"{name} 8000 must be below vocabulary_size 8000" in refusal(edit(**{name: 8000}))
+
+
 def test_the_width_of_all_heads_has_its_limit(edit: Edit) -> None:
     assert "heads 2048 times head_dim 64 must be at most 65536" in refusal(edit(heads=2048))
 

@@ -1,6 +1,8 @@
 """Bundles that are read, and a model that translates, without a server."""
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,6 +117,14 @@ def test_a_model_translates_and_says_how_it_went() -> None:
     assert morning.source_tokens > 0
     assert morning.target_tokens > 0
     assert (empty.text, empty.segments) == (" ", 0)
+
+
+@pytest.mark.parametrize("wrong", [{"vocabulary_size": 15_999}, {"decoder_cell": "ssru"}, {"decoder_layers": 3}])
+def test_a_manifest_that_contradicts_the_graphs_is_an_error_in_one_line(wrong: dict[str, Any], tmp_path: Path) -> None:
+    shutil.copytree(BUNDLE, tmp_path / "bundle")
+    Manifest.read(BUNDLE).model_copy(update=wrong).write(tmp_path / "bundle")
+    with pytest.raises(BundleError, match=f"^{tmp_path}/bundle: cannot be run: [^\n]+$"):
+        translator(tmp_path / "bundle", model="", source="en", target="de", html=False)
 
 
 def test_a_text_on_which_the_graph_fails_hurts_no_other(monkeypatch, capsys) -> None:

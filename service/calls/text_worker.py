@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 from dragoman.errors import DragomanError
 from service.calls import limits
 from service.calls.turns import Turns
+from service.engine.workers import Workers
 from service.failures import told
 from service.options import RequestOptions
 from service.registry import allocator
@@ -93,7 +94,10 @@ class TextWorker:
     async def load_detector(self) -> None:
         """Load the data of the language detector; does nothing where they have been loaded."""
         if not self._detector.is_loaded:
-            await asyncio.to_thread(self._load_detector)  # not on the thread that other calls need
+            # Not on the thread that other calls need, and on one that the end of the process does not wait for.
+            loading = Workers("detector", [self._load_detector])
+            loading.start()
+            await asyncio.wrap_future(loading.ended)
 
     def _load_detector(self) -> None:
         with allocator.loading:

@@ -177,6 +177,23 @@ async def test_languages_of_long_texts_are_detected_on_a_thread_and_so_is_the_mo
     assert threads[2_003:] == [("rank", False)] * 10
 
 
+async def test_the_end_of_the_process_does_not_wait_for_the_detector_to_be_loaded(monkeypatch) -> None:
+    began, may_go_on, before = threading.Event(), threading.Event(), set(threading.enumerate())
+
+    def load(_: LanguageDetector) -> None:
+        began.set()
+        may_go_on.wait()
+
+    monkeypatch.setattr(LanguageDetector, "load", load)
+    loading = asyncio.create_task(TextWorker(Settings()).load_detector())
+    try:
+        await until(began.is_set)
+        assert all(thread.daemon for thread in set(threading.enumerate()) - before)
+    finally:
+        may_go_on.set()
+        await loading
+
+
 async def test_a_small_text_may_be_too_large_where_the_limit_is_small() -> None:
     texts = await prepare(TextWorker(Settings(max_text_bytes=12)), CharacterTranslator(), "a" * 12, "a" * 13)
     assert isinstance(texts[7], Document)

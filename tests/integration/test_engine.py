@@ -37,13 +37,22 @@ from tests.synthetic import Synthetic
 from tests.terms import holds
 
 REPOSITORY = Path(__file__).parents[2]
-SHIPPED = find_bundles(REPOSITORY / "models")
+SUBJECTS = [
+    *("fp32", "int8", "fp32 resident", "int8 resident", "recurrent", "recurrent resident", "listed"),
+    *find_bundles(REPOSITORY / "models"),
+]
+# One of each kind, for what does not depend on the numbers.
+ONE_OF_EACH = ["int8", "int8 resident", "recurrent", "recurrent resident", "listed", REPOSITORY / "models/en-de/bundle"]
 PATIENCE_S = 60
 LIMIT = synthetic.MAX_TARGET_TOKENS
 UNBOUNDED = 1_000_000
 LASTING = (FinishReason.EOS, FinishReason.LENGTH)
 BEGINS_WORD = frozenset(range(0, 40_000, 2))
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
+
+
+def name_of(subject: str | Path) -> str:
+    return str(subject).removeprefix(str(REPOSITORY))
 
 
 class Subject:
@@ -79,8 +88,9 @@ class Subject:
         start_ids: tuple[int, ...] = (),
         sampling: Sampling | None = None,
         scored_ids: tuple[int, ...] = (),
+        tokens: int = LIMIT,
     ) -> Trace:
-        limit = LIMIT - len(start_ids[1:])
+        limit = min(tokens, LIMIT - len(start_ids[1:]))
         return decode_alone(self.bundle.manifest, self._on_host, source, limit, start_ids, sampling, scored_ids)
 
     def begun(self, segment: Decode, given_ids: tuple[int, ...]) -> tuple[int, ...]:
@@ -140,11 +150,7 @@ def listed() -> Synthetic:
     return synthetic_model.make_bundle(checkpoint, "int8")
 
 
-@pytest.fixture(
-    scope="session",
-    params=["fp32", "int8", "fp32 resident", "int8 resident", "recurrent", "recurrent resident", "listed", *SHIPPED],
-    ids=lambda p: str(p).removeprefix(str(REPOSITORY)),
-)
+@pytest.fixture(scope="session", params=SUBJECTS, ids=name_of)
 def subject(request: pytest.FixtureRequest) -> Subject:
     """Each synthetic precision, also as on a GPU, and each bundle that comes with the repository."""
     if isinstance(request.param, Path):
@@ -290,7 +296,8 @@ class Rehearsal:
             given_ids = tuple(snapshot.decoded[slot]) if segment.slots > 1 else segment.prefix_ids
             start_ids = self.subject.begun(segment, given_ids)
             asked = segment.decoding.sampling, segment.scored_ids
-            alone = self.subject.alone(tuple(segment.source_ids), start_ids, *asked)
+            tokens = 1 if segment.slots > 1 else LIMIT  # of a hypothesis, only what is given is compared
+            alone = self.subject.alone(tuple(segment.source_ids), start_ids, *asked, tokens)
             np.testing.assert_array_equal(caches[:, :, slot, :, :length], alone.caches[..., :length, :])
             np.testing.assert_array_equal(memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
 
@@ -429,6 +436,7 @@ def poisoned(rehearsal: Rehearsal, after_tokens: dict[Decode, int | None]) -> It
         yield
 
 
+@pytest.mark.parametrize("subject", ONE_OF_EACH, indirect=True, ids=name_of)
 @ON_GRAPHS
 @given(plan=plans, poison=st.dictionaries(st.integers(0, 13), st.none() | st.integers(0, 4)))
 def test_a_poisonous_segment_fails_alone(subject, plan: Plan, poison: dict[int, int | None]) -> None:
@@ -536,6 +544,7 @@ class Conversation:
         self.mailbox.cancel(waiting)
 
 
+@pytest.mark.parametrize("subject", ONE_OF_EACH, indirect=True, ids=name_of)
 @ON_THREADS
 @given(slots=st.integers(1, 8), callers=st.lists(callers, min_size=1, max_size=8))
 def test_running_threads_decode_what_the_engine_decodes_alone(subject, slots: int, callers: list[Caller]) -> None:

@@ -142,3 +142,4 @@ def test_no_call_is_lost_where_a_server_is_restarted_again_and_again(serve) -> N
             assert server.exit_code() == 0
             server = serve(f"--address={server.address}", f"--http-address={server.http_address}", *OFF)
     assert set(callers.outcomes) <= ALLOWED
+    assert set(callers.outcomes) - {"grpc answered", "http answered"}  # a server that stops or begins, or none

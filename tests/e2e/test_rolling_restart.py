@@ -9,7 +9,7 @@ import pytest
 from bench.server_process import free_ports
 from tests.e2e.steady_load import OFF, SteadyLoad, expected_of, grpc_caller, until_served_by
 
-AWAY_S: Final = 5.0  # several times what the client would try for with a server that it does not know
+AWAY_S: Final = 3.0  # several times what the client would try for with a server that it does not know
 
 
 def test_a_rolling_restart_loses_nothing(serve) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tests.server_process import PATIENCE_S, ServerProcess
 
-_POLL_S = 0.02
+_POLL_S = 0.05
 
 
 def until(condition: Callable[[], object], what: str = "the condition", timeout_s: float = PATIENCE_S) -> float:

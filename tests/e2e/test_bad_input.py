@@ -17,6 +17,7 @@ from dragoman import (
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
+from tests.waiting import until
 
 GOOD = {"contents": ["Good morning."], "source_language_code": "en", "target_language_code": "de"}
 SECRET = "My secret is 4711."
@@ -185,8 +186,7 @@ def test_a_passed_deadline(client, server) -> None:
     text = " ".join(f"Tom bought {number} books." for number in range(5_000))
     with pytest.raises(DeadlineExceededError):
         client.translate(text, model="en-de", timeout_s=0.3)
-    while server.metric("queue_source_tokens"):  # so many segments are withdrawn slice by slice
-        assert server.process.poll() is None
+    until(lambda: not server.metric("queue_source_tokens"))  # so many segments are withdrawn slice by slice
     assert client.translate(GOOD["contents"], model="en-de")
 
 

@@ -57,7 +57,7 @@ def megabyte(first: int) -> str:
 
 def check_that_nothing_is_left(shared: SharedServer) -> None:
     until(lambda: shared.server.metric("queue_segments") == shared.server.metric("slots_active") == 0)
-    assert shared.server.metric("queue_source_tokens") == shared.server.metric("estimated_delay_seconds") == 0
+    until(lambda: shared.server.metric("queue_source_tokens") == shared.server.metric("estimated_delay_seconds") == 0)
     assert answered(shared.light, "Good night.")
     assert answered(shared.heavy, "Good evening.")
 
@@ -122,7 +122,7 @@ def test_many_large_texts_of_one_client_are_read_beside_the_calls_of_others(shar
 
 
 def test_calls_that_are_answered_from_the_cache_do_not_keep_others_waiting(shared: SharedServer) -> None:
-    heavy = request(*(f"Tom bought {number} books." for number in range(1_024)))
+    heavy = request(*(f"Tom bought {number % 64} books." for number in range(1_024)))
     shared.heavy.TranslateText(heavy)  # without a deadline, which on a slow machine might be out of reach
     before = shared.server.metric("result_cache_misses_total")
     answered_first: list[int] = []

@@ -624,7 +624,7 @@ def test_the_books_count_at_least_what_the_interpreter_does(asks: bool) -> None:
     try:
         gc.collect()  # empties the lists of free objects, too, whose use tracemalloc does not count
         before_bytes, counted_bytes = tracemalloc.get_traced_memory()[0], played.intake.results.size_bytes
-        decode(range(400, 700))
+        decode(range(400, 550))
         gc.collect()
         held_bytes = tracemalloc.get_traced_memory()[0] - before_bytes
     finally:

@@ -166,7 +166,8 @@ def alerts_are_tested(stack: Stack) -> None:
     """The configuration is valid, and the unit tests of the alert rules pass, by the tool of that very Prometheus."""
     inside = ("exec", "--no-TTY", "--env", "TMPDIR=/prometheus", "prometheus")  # nothing else can be written to
     stack.compose(*inside, "promtool", "check", "config", "/etc/prometheus/prometheus.yml")
-    stack.compose(*inside, "promtool", "test", "rules", "/etc/prometheus/alerts_test.yml")
+    files = (f"/etc/prometheus/{name}" for name in ("alerts_test.yml", "alerts_hours_test.yml"))
+    stack.compose(*inside, "promtool", "test", "rules", *files)
 
 
 def shared_by_two(stack: Stack) -> None:

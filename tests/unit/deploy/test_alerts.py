@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[3]
 PROMETHEUS = ROOT / "deploy/prometheus"
 RULES = (PROMETHEUS / "alerts.yml").read_text()
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
-TESTS = (PROMETHEUS / "alerts_test.yml").read_text()
+TEST_FILES = ("alerts_test.yml", "alerts_hours_test.yml")
+TESTS = "".join((PROMETHEUS / name).read_text() for name in TEST_FILES)
 RUNBOOKS = dict(
     re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", (ROOT / "docs/runbooks.md").read_text(), re.MULTILINE | re.DOTALL)
 )
@@ -30,7 +31,7 @@ def promtool() -> str:
         pytest.skip(f"no promtool here: {error}")
 
 
-@pytest.mark.parametrize("words", [("check", "config", "prometheus.yml"), ("test", "rules", "alerts_test.yml")])
+@pytest.mark.parametrize("words", [("check", "config", "prometheus.yml"), ("test", "rules", *TEST_FILES)])
 def test_promtool_agrees(promtool: str, words: tuple[str, ...]) -> None:
     done = subprocess.run([promtool, *words], cwd=PROMETHEUS, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -80,7 +80,7 @@ def deciding() -> list[str]:
 
 def _imports(file: Path) -> Iterator[str]:
     """List the files of ours that a file imports, those of packages left out."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse(file.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -90,6 +90,16 @@ def _imports(file: Path) -> Iterator[str]:
             path = f"{name.replace('.', '/')}.py"
             if name.partition(".")[0] in _OURS and (ROOT / path).is_file():
                 yield path
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """List the nodes of a tree that hold statements, and the statements; most nodes are parts of expressions."""
+    ahead = [tree]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            ahead += getattr(node, field, ())
 
 
 @cache

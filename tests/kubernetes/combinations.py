@@ -1,4 +1,4 @@
-"""Which components are built together: none, each alone, and as many as go together, in either order."""
+"""Which components are built together: none, each alone, and as many as go together."""
 
 from itertools import chain, combinations
 from typing import Final
@@ -29,7 +29,7 @@ def _largest_sets() -> list[tuple[str, ...]]:
 
 
 LARGEST: Final = _largest_sets()
-SETS: Final = [(), *((name,) for name in COMPONENTS), *LARGEST, *(names[::-1] for names in LARGEST)]
+SETS: Final = [(), *((name,) for name in COMPONENTS), *LARGEST]
 NAMES: Final = ["example", "base", *("+".join(names) for names in SETS if names)]
 
 

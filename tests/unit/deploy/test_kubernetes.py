@@ -16,7 +16,7 @@ from plugins.http.calls import DEFAULT_TIMEOUT_S
 from service.settings import Settings, load
 from service.telemetry.metrics import Metrics
 from tests.kubernetes import kustomize
-from tests.kubernetes.combinations import APART, NAMES, SETS, built
+from tests.kubernetes.combinations import APART, LARGEST, NAMES, SETS, built
 from tests.kubernetes.documents import config, container, container_ports, of_kind, pod
 from tests.kubernetes.kustomize import COMPONENTS, MANIFESTS, ROOT, Document
 
@@ -61,6 +61,23 @@ def test_every_component_is_built_alone_and_beside_all_that_it_goes_with() -> No
     apart = {tuple(sorted(pair)) for pair in APART}
     assert together | apart == set(combinations(COMPONENTS, 2))
     assert not together & apart
+
+
+def unordered(node: Any) -> Any:
+    """A document whose lists are equal if they hold the same in any order."""
+    if isinstance(node, dict):
+        return {name: unordered(value) for name, value in node.items()}
+    return sorted(map(unordered, node), key=repr) if isinstance(node, list) else node
+
+
+def test_components_may_be_named_in_any_order() -> None:
+    """In a few sets, in which each pair that goes together occurs."""
+    pairs = {names: set(combinations(names, 2)) for names in LARGEST}
+    left = set.union(*pairs.values())
+    while left:
+        names = max(LARGEST, key=lambda names: len(pairs[names] & left))
+        left.difference_update(pairs[names])
+        assert unordered(kustomize.base_with(*names[::-1])) == unordered(kustomize.base_with(*names))
 
 
 def test_the_page_lists_the_components() -> None:

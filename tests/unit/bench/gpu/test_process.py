@@ -37,8 +37,8 @@ def test_a_part_that_leaves_without_a_word_is_an_error(setup: Setup) -> None:
 
 
 def test_a_part_that_hangs_is_ended_with_its_processes_and_keeps_what_it_has(setup: Setup) -> None:
-    outcome = outcome_of(behaviours.hangs, setup, 10.0)
-    assert outcome.error == "was ended after 10 s"
+    outcome = outcome_of(behaviours.hangs, setup, 5.0)
+    assert outcome.error == "was ended after 5 s"
     deadline_s = time.monotonic() + 60.0
     while runs(outcome.figures["sleeper"]):  # killed, and about to be gone
         assert time.monotonic() < deadline_s

@@ -200,7 +200,7 @@ class Killed(BaseException):
 def test_resumed_anywhere_it_ends_alike(
     trainer: NewTrainer, run_once, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, calls: int
 ) -> None:
-    """Killed as a step, a save or an evaluation begins, then right behind it; with all that is drawn anew each epoch."""
+    """Killed as a step, a save or an evaluation begins and right behind it; with all that is drawn anew each epoch."""
     out = tmp_path / "out"
     # Resumed from the last snapshot, a run comes to the same call at once; before these updates there is none.
     for moment, count in (("before", calls), ("after", calls if when == "_update" else 1)):

@@ -118,7 +118,8 @@ def drive(runner: Runner, waves: Iterable[Sequence[Decode]], watch: Watch | None
         if more and scheduler.free > sum(decode.slots for decode, _ in ready):
             wave = next(coming, None)
             more = wave is not None
-            ready.extend(encode(wave or (), runner.encode, runner.run_size))
+            encoded = encode(wave or (), runner.encode, runner.run_size)
+            ready.extend((decode, memory) for decode, memory in encoded if memory is not None)
         while ready and scheduler.free >= ready[0][0].slots:
             runner.admit(*ready.popleft())
         if scheduler.active:

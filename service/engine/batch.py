@@ -141,11 +141,11 @@ class DecodeBatch:
         memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
         unknown = [decode for decode, memory in memories.items() if memory is None]
         if unknown:
-            try:
-                for decode, made in encode(unknown, self._memories.encode, self._run_size):
+            for decode, made in encode(unknown, self._memories.encode, self._run_size):
+                if made is None:  # delivered now: a later run may show that the engine is broken
+                    self._mailbox.deliver([decode])
+                else:
                     memories[decode], decode.encoded_s = made, time.monotonic()
-            finally:  # also where a later run shows that the engine is broken
-                self._mailbox.deliver([decode for decode in unknown if decode.finished])
         for decode, memory in memories.items():
             if memory is None:
                 continue

@@ -232,15 +232,14 @@ class Runner:
         self._step.run(1)
 
 
-def encode(decodes: Sequence[Decode], run: Encode, size: RunSize) -> Iterator[tuple[Decode, Memory]]:
-    """Encode segments in micro-batches; yields each after its run, but ends a segment on which the encoder fails."""
+def encode(decodes: Sequence[Decode], run: Encode, size: RunSize) -> Iterator[tuple[Decode, Memory | None]]:
+    """Encode segments in micro-batches; yields each after its run, and ends one on which the encoder fails."""
     for indices in micro_batches([len(decode.source_ids) for decode in decodes], size.tokens, size.cost):
         batch = [decodes[index] for index in indices]
         for decode, memory in zip(batch, run([each.source_ids for each in batch]), strict=True):
             if memory is None:
                 decode.fail_alone(time.monotonic())
-            else:
-                yield decode, memory
+            yield decode, memory
 
 
 def _note_failure(error: Exception) -> None:

@@ -123,7 +123,12 @@ def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
     """
     place = 0
     while place < len(line):
-        window = _seen(line, place, place + _WINDOW, language)
+        # The whole line at once would stop all other threads.
+        begin = max(0, place - _AROUND)
+        seen = _UNSEEN.sub(" ", line[begin : place + _WINDOW + _AROUND]).replace("…", ".")
+        if language in _ENDS:
+            seen = _ENDS[language].sub(lambda word: "x" * len(word[0]), seen)
+        window = seen[place - begin :][:_WINDOW]
         start = place
         for sentence, following in pairwise(sentencex.segment(language, window)):
             start += len(sentence)
@@ -133,15 +138,6 @@ def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
             return
         half = _WINDOW // 2
         place = start if start >= place + half else place + (window.rfind(" ", half) + 1 or _WINDOW)
-
-
-def _seen(line: str, start: int, stop: int, language: str) -> str:
-    """Give a part of a line as sentencex gets it; the whole line at once would stop all other threads."""
-    begin = max(0, start - _AROUND)
-    seen = _UNSEEN.sub(" ", line[begin : stop + _AROUND]).replace("…", ".")
-    if language in _ENDS:
-        seen = _ENDS[language].sub(lambda word: "x" * len(word[0]), seen)
-    return seen[start - begin : stop - begin]
 
 
 def _cut(text: str, begun: int, left: int, right: int, language: str) -> tuple[int, int] | None:

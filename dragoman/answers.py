@@ -16,7 +16,7 @@ class Alternative(NamedTuple):
         text: the text in the target language.
         score: orders the alternatives, higher is better: the sum of the log-probabilities of all segments, divided by
             a power of the number of their tokens.
-        mean_log_probability: as in `Translation`; 0 for a text without words.
+        mean_log_probability: as in `Translation`; 0 for a text without letters and digits.
         finish_reason: as in `Translation`.
     """
 
@@ -72,7 +72,7 @@ class Translation:
             server may send other values.
         segments: into how many segments the text was split.
         mean_log_probability: how sure the model was: the mean of the natural logarithms of the probabilities of its
-            tokens, at most 0; None if the call did not ask for it, or the text has no words.
+            tokens, at most 0; None if the call did not ask for it, or the text has no letter or digit.
         unknown_pieces: how many pieces of the text the model could not read, because it has no token for them.
         split: whether a sentence was longer than the model's limit and was translated in separate parts.
         pivot_model: the name of the model that first translated the text into a third language, from which `model`
@@ -90,7 +90,7 @@ class Translation:
             does not show it.
         detection_confidence: the probability that the text is in that language, judged by the text alone: 0 to 1.
         quality_estimate: the probability that a reader accepts the translation: 0 to 1, the mean over its segments;
-            None if the call did not ask for it, or the text has no words.
+            None if the call did not ask for it, or the text has no letter or digit.
         segment_qualities: the same for each segment, in the order of the text; () if the call did not ask for it.
     """
 

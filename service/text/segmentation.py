@@ -36,14 +36,17 @@ _ABBREVIATIONS: Final = {
     "en": "Assoc Intl Ms Natl approx attn cont eds est excl incl lbs misc orig sect tel vol",
     "fr": r"MM? J\.-C",
 }
-_GOES_ON: Final = {
-    language: re.compile(rf"(?:^|[\s(])(?:{'|'.join(words.split())})\.$")
-    for language, words in {
-        **dict.fromkeys(_ORDINAL_LANGUAGES.split(), _ORDINAL),
-        **_ABBREVIATIONS,
-        "de": f"{_ORDINAL} {_ABBREVIATIONS['de']}",
-    }.items()
-}
+
+
+def _goes_on(language: str) -> re.Pattern[str]:
+    """Match such a word; one in small letters may also be the first of a sentence, as in "Approx. 5 people came."."""
+    words = _ABBREVIATIONS.get(language, "").split()
+    first = "|".join([word.capitalize() for word in words if word.islower()])
+    ordinal = [_ORDINAL] * (language in _ORDINAL_LANGUAGES.split())
+    return re.compile(rf"(?:^|[\s(])(?:{'|'.join(words + ordinal)})\.$" + (rf"|^(?:{first})\.$" if first else ""))
+
+
+_GOES_ON: Final = {language: _goes_on(language) for language in (*_ORDINAL_LANGUAGES.split(), *_ABBREVIATIONS)}
 # ... and common words that sentencex takes for abbreviations: Maine, Oklahoma, May, Magister.
 _ENDS: Final = {"en": re.compile(r"\b(?:me|OK|may)(?=\.)"), "de": re.compile(r"\b(?:mich|mag)(?=\.)")}
 _AROUND: Final = 8  # characters on both sides that these patterns may look at

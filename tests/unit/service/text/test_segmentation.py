@@ -107,6 +107,7 @@ SENTENCES = {
         He saw me. | I said so. | She is OK. | Tom waved.
         It is 10 °C. | Wait – what? | Oh.
         I met Ms. Lee (approx. 50 people came). | Price excl. VAT. | Natl. Park.
+        Approx. 5 people came. | Excl. VAT it costs 5 dollars. | Attn. Mr. Smith.
     """,
     "de": """
         Das ist z.B. gut, d. h. nicht schlecht. | Ja.
@@ -117,6 +118,7 @@ SENTENCES = {
         „Komm!“, rief er. | „Geh. | Jetzt.“ | Er ging. | »Nein.« | »Doch.«
         Er sah mich. | Sie sagt, dass sie ihn mag. | Magst du ihn?
         An Hrn. Meier (Tel. Büro). | Es kostet inkl. MwSt. und zzgl. Versand mind. Fünf Euro. | Nein.
+        Inkl. Versand kostet es 5 Euro. | Zzgl. Porto. | Das Boot heisst Max. | Es schwimmt.
         Es geht u. a. um Geld. | Die Meier GmbH & Co. KG zahlt.
     """,
     "fr": """

@@ -39,7 +39,7 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def built(language: Language) -> Path:
     """Build a client, once for each state of its sources and of the contract."""
-    sources = [*sorted(language.folder.iterdir()), *sorted(PROTO.rglob("*.proto"))]
+    sources = [*sorted(filter(Path.is_file, language.folder.iterdir())), *sorted(PROTO.rglob("*.proto"))]
     state = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     folder = CACHE / f"{language.name}-{state}"
     if folder.exists():

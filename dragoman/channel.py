@@ -62,7 +62,7 @@ def api_key_of(given: str | None) -> str | None:
 
 
 def metadata_of(given: Mapping[str, str] | None) -> list[tuple[str, str]]:
-    """List the metadata of every call; gRPC would name a wrong one only in each call, as a server that is away.
+    """List the metadata of every call; gRPC would report a wrong entry only in each call, as if the server were away.
 
     Raises:
         TypeError: a key or a value is no str; the value of a key that ends with "-bin" may be bytes.

@@ -27,7 +27,7 @@ _AWAY_STEPS = 3  # from the first pause to the longest one
 _LONGEST_AWAY_S = 1.0
 # How long to wait for a server that is away, in a call without a deadline: restarts and failovers take less.
 _AWAY_TIMEOUT_S = 60.0
-_LONGEST_CALL_S = 1e9  # of a much longer deadline gRPC makes one that has passed
+_LONGEST_CALL_S = 1e9  # gRPC takes a much longer deadline for one that has passed
 _BUSY_FACTOR = 2.0
 _LONGEST_BUSY_S = 30.0
 # Errors of a busy server, which could accept the same call later.

@@ -24,7 +24,7 @@ class Answers:
             return
         self._begun = True
         sending = asyncio.ensure_future(self._context.send_initial_metadata(()))
-        # Where the client has left, nobody awaits the error: unread, asyncio would log it.
+        # If the client has left, nobody awaits the error, and asyncio would log it.
         sending.add_done_callback(lambda sent: sent.cancelled() or sent.exception())
         try:
             await asyncio.shield(sending)

@@ -39,7 +39,7 @@ _ABBREVIATIONS: Final = {
 
 
 def _goes_on(language: str) -> re.Pattern[str]:
-    """Match such a word; one in small letters may also be the first of a sentence, as in "Approx. 5 people came."."""
+    """Match these words and a full stop; one in small letters may also begin a sentence: Approx. 5 people came."""
     words = _ABBREVIATIONS.get(language, "").split()
     first = "|".join([word.capitalize() for word in words if word.islower()])
     ordinal = [_ORDINAL] * (language in _ORDINAL_LANGUAGES.split())

@@ -112,6 +112,7 @@ def call_http(callers: Callers, address: str) -> None:
     with closing(http.client.HTTPConnection(address, timeout=PATIENCE_S)) as connection:
         for text, say in callers.texts("http"):
             body = json.dumps({"contents": [text], "model": "en-de"})
+            is_new = connection.sock is None
             try:
                 connection.request("POST", "/v1/translate", body, {"content-type": "application/json"})
                 answer = connection.getresponse()
@@ -121,7 +122,7 @@ def call_http(callers: Callers, address: str) -> None:
                 say("refused")
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                say(repr(error))
+                say(f"{error!r} of {'a new' if is_new else 'an open'} connection")
             else:
                 if answer.status == 200:
                     say(callers.judge(text, content["translations"][0]["translatedText"]))

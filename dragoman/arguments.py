@@ -26,9 +26,9 @@ class Parser(argparse.ArgumentParser):
 
     _given: Sequence[str] = ()
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, prog: str | None = None, **options: Any) -> None:
         # By an abbreviation, `--target de` would be `--target-prefix de`, and never `--to de`.
-        super().__init__(*arguments, **{"allow_abbrev": False, **options})
+        super().__init__(prog, allow_abbrev=False, **options)
 
     def parse_args(  # type: ignore[override]  # its overloads are for namespaces of other types
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

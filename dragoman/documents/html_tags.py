@@ -5,8 +5,7 @@ https://html.spec.whatwg.org/multipage/parsing.html
 
 import html
 import re
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 _MARKUP: Final = re.compile(r"<(?:(?P<comment>!--)|(?P<end>/)?(?P<name>[a-zA-Z][^\s/>]*)|[!?/])")
@@ -28,7 +27,7 @@ _RAW: Final = {
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 }
 # Elements without an end tag.
-_VOID: Final = frozenset(
+VOID: Final = frozenset(
     {
         *("area", "base", "br", "col", "embed", "hr", "img"),
         *("input", "link", "meta", "param", "source", "track", "wbr"),
@@ -73,35 +72,42 @@ class StartTag(NamedTuple):
 
 def translated_tags(source: str) -> Iterator[StartTag]:
     """Yield the start tags of a page, without elements that are not to be translated and their content."""
-    ends, done = _ends_of_kept(source), 0
-    for index, (tag, _) in enumerate(_tags(source)):
-        if index >= done:
-            done = ends.get(index, 0)
-            if tag is not None and not tag.is_kept:
-                yield tag
+    tags = list(_tags(source))
+    ends = ends_of_elements([(name, 1 if tag else -1) for tag, name in tags])
+    done = 0
+    for index, (tag, name) in enumerate(tags):
+        if index < done or tag is None:
+            continue
+        if not tag.is_kept:
+            yield tag
+        elif name not in VOID:
+            done = ends[index] + 1
 
 
-def _ends_of_kept(source: str) -> dict[int, int]:
-    """Map each start tag of an element that is not to be translated to the first tag behind the element, by indices.
+def ends_of_elements(tags: Sequence[tuple[str, int]]) -> dict[int, int]:
+    """Map each start tag to the last item of its element: its end tag, or else the item before the next block.
 
-    Without an end tag, the element ends before the next tag of a block.
+    Args:
+        tags: the items of a page, each with its name in lower case: 1 is a start tag, -1 an end tag, 0 anything else.
+
+    Returns:
+        Indices in `tags`.
     """
     ends: dict[int, int] = {}
-    opened: dict[str, list[int]] = {}  # -1: an element that is to be translated
-    waiting: list[int] = []  # for the next block
-    for index, (tag, name) in enumerate(_tags(source)):
-        if name not in INLINE and name != "title":
-            ends.update((begin, index) for begin in waiting if ends[begin] == sys.maxsize)
-            waiting.clear()
-        if tag is None:
-            begin = opened[name].pop() if opened.get(name) else -1
-            if begin >= 0:
-                ends[begin] = index + 1
-        elif name not in _VOID:
-            opened.setdefault(name, []).append(index if tag.is_kept else -1)
-            if tag.is_kept:
-                ends[index] = sys.maxsize
-                waiting.append(index)
+    open_tags: dict[str, list[int]] = {}
+    for index, (name, nesting) in enumerate(tags):
+        if nesting > 0:
+            open_tags.setdefault(name, []).append(index)
+        elif nesting < 0 and open_tags.get(name):
+            ends[open_tags[name].pop()] = index
+    block = len(tags)
+    for index in range(len(tags) - 1, -1, -1):
+        name, nesting = tags[index]
+        if nesting > 0:
+            ends.setdefault(index, block - 1)
+        # In an svg or math element, a title may contain tags, unlike the title of a page.
+        if name and name not in INLINE and name != "title":
+            block = index
     return ends
 
 

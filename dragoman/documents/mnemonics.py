@@ -84,7 +84,7 @@ class Label(NamedTuple):
         if "&" in marks and "&&" in source and source.count("&") == 2 * source.count("&&"):
             single = [token._replace(text=token.text.replace("&&", "&")) for token in label.tokens]
             label = label._replace(tokens=single, doubles=True)
-        if references := _references(source):
+        elif references := _references(source):
             plain = [token._replace(text=_resolved(token.text, references)) for token in label.tokens]
             label = label._replace(tokens=plain, references=references)
         return label
@@ -92,11 +92,11 @@ class Label(NamedTuple):
     def written(self, tokens: Sequence[Token]) -> list[Token]:
         """Put the mark into a translation: before the same letter if there is one, else before the first letter."""
         written = list(tokens)
-        if self.references:
-            table = str.maketrans(dict(self.references))
-            written = [token._replace(text=token.text.translate(table)) for token in written]
         if self.doubles:
             written = [token._replace(text=token.text.replace("&", "&&")) for token in tokens]
+        elif self.references:
+            table = str.maketrans(dict(self.references))
+            written = [token._replace(text=token.text.translate(table)) for token in tokens]
         letters = list(_letters(written)) if self.mark else []
         if letters:
             best = min(letters, key=self._rank)

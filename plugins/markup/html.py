@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from turbohtml import Token, TokenType, tokenize
 
-from dragoman.documents.html_tags import INLINE
+from dragoman.documents.html_tags import INLINE, VOID, ends_of_elements
 from plugins.markup.inline_tags import TaggedText
 from plugins.markup.mark import InlineTag, overlap, partners
 from service.text.piece import Piece
@@ -20,7 +20,7 @@ from service.text.piece import Piece
 _UNSEEN: Final = frozenset({"iframe", "noembed", "noframes", "script", "style", "svg", "template"})
 # Elements kept with their content, like those with translate="no" or class="notranslate".
 _KEPT: Final = _UNSEEN | {"code", "kbd", "math", "plaintext", "pre", "samp", "textarea", "tt", "var", "xmp"}
-_VOID: Final = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta param source track wbr"))
+_NESTING: Final = {TokenType.START_TAG: 1, TokenType.END_TAG: -1}
 # Kept content that the model still sees, so that the sentence around it is whole: a model rarely changes such words.
 KEPT_WORD: Final = re.compile(r"[\w.+/@-]{1,64}")
 # For turbohtml, the content of this element is plain text; a reader without scripts sees its tags.
@@ -104,7 +104,7 @@ class Block(NamedTuple):
 def parse(html: str) -> Iterator[str | Block]:
     """Yield the kept source and the blocks of text, in the order of the source."""
     tokens, rest = _tokens(html)
-    ends = _end_tags(tokens)
+    ends = ends_of_elements([(token.tag or "", _NESTING.get(token.type, 0)) for token, _ in tokens])
     block = OpenBlock()
     index = 0
     while index < len(tokens):
@@ -124,7 +124,7 @@ def parse(html: str) -> Iterator[str | Block]:
             block.write(_text(token, source), source)
             continue
         elif name in INLINE or (not name and token.type is not TokenType.DOCTYPE):
-            block.mark(source, closes=token.type is TokenType.END_TAG, name="" if name in _VOID else name)
+            block.mark(source, closes=token.type is TokenType.END_TAG, name="" if name in VOID else name)
             continue
         yield block.close()
         yield source
@@ -222,29 +222,8 @@ def _text(token: Token, source: str) -> str:
 
 def _is_kept(token: Token) -> bool:
     """Tell whether the element of a start tag is not to be translated."""
-    return token.tag not in _VOID and (
+    return token.tag not in VOID and (
         token.tag in _KEPT
         or (token.attr("translate") or "").lower() == "no"
         or "notranslate" in (token.attr("class") or "").split()
     )
-
-
-def _end_tags(tokens: Sequence[tuple[Token, str]]) -> dict[int, int]:
-    """Find the last token of each element: its end tag, or else the one before the next block; by indices of tokens."""
-    ends: dict[int, int] = {}
-    open_tags: dict[str, list[int]] = {}
-    for index, (token, _) in enumerate(tokens):
-        name = token.tag or ""
-        if token.type is TokenType.START_TAG:
-            open_tags.setdefault(name, []).append(index)
-        elif token.type is TokenType.END_TAG and open_tags.get(name):
-            ends[open_tags[name].pop()] = index
-    block = len(tokens)
-    for index in range(len(tokens) - 1, -1, -1):
-        token, _ = tokens[index]
-        if token.type is TokenType.START_TAG:
-            ends.setdefault(index, block - 1)
-        # In an svg or math element, a title may contain tags, unlike the title of a page.
-        if token.tag and token.tag not in INLINE and token.tag != "title":
-            block = index
-    return ends

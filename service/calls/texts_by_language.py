@@ -44,7 +44,7 @@ def group_by_language(
     Raises:
         UnknownLanguagePairError: a language is an error of the whole call; the error names all texts like that.
     """
-    default = most_frequent((guess for guess in detected if guess and guess.language in sources), sources[0])
+    default = most_frequent(detected, sources, sources[0])
     texts: dict[str, list[int]] = {}
     unserved: dict[int, UnknownLanguagePairError] = {}
     for number, guess in enumerate(detected):

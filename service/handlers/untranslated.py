@@ -35,8 +35,7 @@ def languages_of(texts: Sequence[pb.TranslatedText], catalog: Catalog, target: s
     A text without a detected language gets the language from which it was translated, see `group_by_language`.
     """
     detected = [Guess(each.detected_language_code, each.detection_confidence) for each in texts]
-    sources = catalog.sources("", target)
-    common = most_frequent((guess for guess in detected if guess.language in sources), catalog.first_source(target))
+    common = most_frequent(detected, catalog.sources("", target), catalog.first_source(target))
     return [guess.language or common for guess in detected]
 
 

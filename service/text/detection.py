@@ -100,7 +100,7 @@ def agree(rankings: Sequence[Sequence[Guess]], lengths: Sequence[int]) -> list[G
     ]
 
 
-def most_frequent(guesses: Iterable[Guess | None], default: str) -> str:
-    """Give the most frequent language, of equally frequent ones the first; `default` where no language is known."""
-    found = [guess.language for guess in guesses if guess is not None]
+def most_frequent(guesses: Iterable[Guess | None], among: Collection[str], default: str) -> str:
+    """Give the most frequent language among some, of equally frequent ones the first; `default` where none is found."""
+    found = [guess.language for guess in guesses if guess is not None and guess.language in among]
     return max(dict.fromkeys(found), key=found.count, default=default)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from tests.certificates import Authority, Files
 from tests.e2e.http_client import call
+from tests.e2e.sockets import going_silent, read_until_closed
 from tests.server_process import PATIENCE_S, ServerProcess
 from tests.waiting import until
 
@@ -157,17 +158,6 @@ class Target:
             assert self.server.metric(gauge) == 0
 
 
-def read_until_closed(connection: socket.socket) -> bytes:
-    """Gives what the peer says before it closes the connection; fails if it does not."""
-    said = b""
-    try:
-        while part := connection.recv(65536):
-            said += part
-    except ConnectionError:
-        pass
-    return said
-
-
 def read_object(connection: socket.socket) -> bytes:
     """Gives what the peer says up to the end of a JSON object, or before it closes the connection."""
     said = b""
@@ -190,15 +180,8 @@ def target(_bundle: None) -> Iterator[Target]:
 
 
 def test_who_begins_and_goes_silent_is_dropped_and_others_are_served(target) -> None:
-    connections = []
-    for sent in HOLD_UPS.values():
-        for _ in range(2):
-            connections.append(target.connect())
-            connections[-1].sendall(sent)
-    target.must_serve()
-    for connection in connections:
-        read_until_closed(connection)
-        connection.close()
+    with going_silent(target.connect, HOLD_UPS.values(), 2):
+        target.must_serve()
 
 
 def test_who_sends_byte_by_byte_does_not_win_time(target) -> None:

@@ -19,6 +19,7 @@ from dragoman import Client
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.certificates import Authority, Files
+from tests.e2e.sockets import going_silent, read_until_closed
 from tests.server_process import PATIENCE_S, ServerProcess
 from tests.waiting import until
 
@@ -119,17 +120,6 @@ class ImpatientServer:
         return sum(line.split()[9] in inodes for line in lines)
 
 
-def read_until_closed(connection: socket.socket) -> bytes:
-    """Gives what the peer says before it closes the connection; fails if it does not."""
-    said = b""
-    try:
-        while part := connection.recv(65536):
-            said += part
-    except ConnectionError:
-        pass
-    return said
-
-
 def translate(address: str, **access: object) -> None:
     with Client(address, timeout_s=PATIENCE_S, **access) as client:
         assert client.translate("Good morning.", model="en-de").text == "Guten Morgen."
@@ -149,15 +139,8 @@ def impatient(_bundle: None) -> Iterator[ImpatientServer]:
 
 
 def test_who_begins_and_goes_silent_is_dropped_and_others_are_served(impatient) -> None:
-    connections = []
-    for sent in HOLD_UPS.values():
-        for _ in range(3):
-            connections.append(impatient.connect())
-            connections[-1].sendall(sent)
-    translate(impatient.server.address)
-    for connection in connections:
-        read_until_closed(connection)
-        connection.close()
+    with going_silent(impatient.connect, HOLD_UPS.values(), 3):
+        translate(impatient.server.address)
 
 
 def test_who_sends_byte_by_byte_does_not_win_time(impatient) -> None:

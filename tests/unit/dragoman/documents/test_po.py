@@ -125,7 +125,7 @@ def test_another_charset_becomes_utf8_and_ends_of_lines_stay() -> None:
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_all_other_lines_stay_byte_for_byte(newline: str) -> None:
-    content = r"""#TODO check
+    content = r"""#Check it
 msgid ""
 msgstr ""
 "X-Generator: an editor\n"

@@ -131,6 +131,7 @@ def test_texts_that_say_nothing_change_nothing(detector, blanks: int) -> None:
 
 def test_the_most_frequent_language_and_the_first_of_equals() -> None:
     guesses = [Guess(language, 0.9) for language in ("fr", "de", "de", "fr")]
-    assert most_frequent(guesses, "en") == "fr"
-    assert most_frequent([None, *guesses[1:3]], "en") == "de"
-    assert most_frequent([None], "en") == "en"
+    assert most_frequent(guesses, {"de", "fr"}, "en") == "fr"
+    assert most_frequent([None, *guesses[1:3]], {"de", "fr"}, "en") == "de"
+    assert most_frequent([None], {"de", "fr"}, "en") == "en"
+    assert most_frequent(guesses, {"de"}, "en") == "de"

@@ -32,7 +32,8 @@ def serve(arguments: list[str]) -> int:
     flags = vars(parser.parse_args(arguments))
     print_config, names = flags.pop("print_config"), flags.pop("names")
     if names and "models" in flags:
-        parser.error("argument --models: not with NAME")
+        parser.error(f"argument --models: not with NAME, given: {names[0]}; several are --models A,B or NAME NAME")
+    flags = {name: ",".join(value) if isinstance(value, list) else value for name, value in flags.items()}
     settings = load(flags | ({"models": tuple(names)} if names else {}), other_variables={ADDRESS_VARIABLE})
     if print_config:
         settings = _with(settings, model_locations.find(settings))
@@ -137,9 +138,12 @@ def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) ->
     if field.annotation is bool:
         group.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
         return
-    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else None
+    origin = get_origin(field.annotation)
+    choices = get_args(field.annotation) if origin is Literal else None
     metavar = None if choices else name.rpartition("_")[2].upper()
-    group.add_argument(flag, default=argparse.SUPPRESS, choices=choices, metavar=metavar, help=text)
+    # A list may be given in several flags too.
+    action = "append" if origin is tuple else "store"
+    group.add_argument(flag, action=action, default=argparse.SUPPRESS, choices=choices, metavar=metavar, help=text)
 
 
 def _kv_cache(settings: Settings) -> dict[str, Any]:

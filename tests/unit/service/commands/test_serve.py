@@ -65,7 +65,13 @@ def test_what_cannot_be_served_is_printed_and_fails_as_the_server_would(
 def test_names_are_not_given_twice(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["serve", "a/b", "--models=c/d"])
-    assert capsys.readouterr().err == "dragoman serve: argument --models: not with NAME\n"
+    said = "argument --models: not with NAME, given: a/b; several are --models A,B or NAME NAME"
+    assert capsys.readouterr().err == f"dragoman serve: {said}\n"
+
+
+def test_a_list_is_given_in_one_flag_or_in_several(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--print-config", "--http-origins=https://a,https://b", "--http-origins=https://c"]) == 0
+    assert json.loads(capsys.readouterr().out)["http_origins"] == ["https://a", "https://b", "https://c"]
 
 
 def test_where_clients_find_a_server_is_no_setting_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

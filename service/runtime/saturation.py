@@ -15,12 +15,11 @@ from dragoman.errors import BundleError
 from service.runtime.onnx_file import INT8, UINT8, Graph, Node
 
 LARGEST_SUM: Final = 32_767 // 255
-# Both run the same kernels, and have the weights as their second input.
-_PRODUCTS: Final = frozenset({"MatMulInteger", "MatMulIntegerToFloat"})
-_WEIGHTS: Final = 1
+# These run the same kernels; and which of their inputs are the weights.
+_PRODUCTS: Final = {"MatMulInteger": 1, "MatMulIntegerToFloat": 1, "QGemm": 3}
 # Other 8-bit operators, whose kernels are not known here.
 _UNKNOWN: Final = frozenset(
-    {"ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "QAttention", "QGemm", "QLinearConv"}
+    {"ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "QAttention", "QLinearConv"}
     | {"QLinearMatMul", "QMoE", "QOrderedMatMul"}
 )
 _HARMLESS: Final = frozenset({"Gather"})  # copies
@@ -35,7 +34,7 @@ def check_products(graph: Graph, file: Path) -> None:
     """
     for node in graph.nodes:
         if node.operator in _PRODUCTS:
-            _check_weights(graph, node.inputs[_WEIGHTS], file)
+            _check_weights(graph, node.inputs[_PRODUCTS[node.operator]], file)
         elif node.operator in _UNKNOWN or (node.operator not in _HARMLESS and _reads_weights(graph, node)):
             raise BundleError(f"{file}: {node.operator} of 8 bits: it is not known whether it is exact everywhere")
 

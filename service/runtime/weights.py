@@ -20,9 +20,8 @@ from dragoman.bundle import WEIGHTS
 from service.runtime.onnx_file import FLOAT, FLOAT16, INT8, Constant, Content, Graph, Node
 
 _TYPES: Final[Mapping[int, type[np.generic]]] = {FLOAT: np.float32, INT8: np.int8, FLOAT16: np.float16}
-# Operators whose second input onnxruntime packs on a CPU.
-_PRODUCTS: Final = frozenset({"Gemm", "MatMul", "MatMulInteger", "MatMulIntegerToFloat"})
-_PACKED: Final = 1
+# The input that onnxruntime packs on a CPU, of each operator that has one.
+_PACKED: Final = {"Gemm": 1, "MatMul": 1, "MatMulInteger": 1, "MatMulIntegerToFloat": 1, "QGemm": 3}
 
 
 class Weights(NamedTuple):
@@ -63,7 +62,7 @@ def defaults(graph: Graph, weights: Weights) -> dict[str, NDArray[np.generic]]:
 
 
 def _is_packed(node: Node, place: int) -> bool:
-    return place == _PACKED and node.operator in _PRODUCTS
+    return place == _PACKED.get(node.operator)
 
 
 _shared: Final[WeakValueDictionary[tuple[str, int, int], NDArray[np.uint8]]] = WeakValueDictionary()

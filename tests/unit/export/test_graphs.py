@@ -68,7 +68,7 @@ PINNED: dict[tuple[str, str], Counts] = {
         | {"GroupQueryAttention": 2, "Slice": 1, "Relu": 1, "Add": 3},
         outside={"LayerNormalization": 1}
         | BYTES_ARGMAX
-        | {"QuantizeLinear": 1, "MatMulIntegerToFloat": 1}
+        | {"QuantizeLinear": 1, "QGemm": 1, "ConstantOfShape": 1}
         | {"Unsqueeze": 2, "Squeeze": 1, "Sub": 1},
     ),
 }

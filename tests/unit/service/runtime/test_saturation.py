@@ -20,11 +20,12 @@ EXTREMES = np.array([-128, -127, -64, -1, 0, 1, 64, 127], np.int8)
 
 def graph(*nodes: NodeProto, **constants: NDArray[np.generic]) -> bytes:
     """From `a`, uint8 [rows, inputs], to `y`."""
+    result = TensorProto.FLOAT if nodes[-1].op_type == "QGemm" else TensorProto.INT32
     described = helper.make_graph(
         nodes,
         "product",
         [helper.make_tensor_value_info("a", TensorProto.UINT8, ["rows", "inputs"])],
-        [helper.make_tensor_value_info("y", TensorProto.INT32, None)],
+        [helper.make_tensor_value_info("y", result, None)],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
@@ -34,6 +35,12 @@ def graph(*nodes: NodeProto, **constants: NDArray[np.generic]) -> bytes:
 
 def product(weights: NDArray[np.generic], operator: str = "MatMulInteger") -> bytes:
     zero = np.array(128 if weights.dtype == np.uint8 else 0, weights.dtype)
+    if operator == "QGemm":
+        inputs = ["a", "one", "zero_a", "weights", "ones", "zeros"]
+        node = helper.make_node(operator, inputs, ["y"], domain="com.microsoft")
+        columns = weights.shape[1]
+        scales = {"one": np.float32(1), "ones": np.ones(columns, np.float32)}
+        return graph(node, weights=weights, zero_a=np.uint8(0), zeros=np.full(columns, zero), **scales)
     node = helper.make_node(operator, ["a", "weights", "", "zero"], ["y"])
     return graph(node, weights=weights, zero=zero)
 
@@ -66,16 +73,17 @@ def test_the_bound_is_where_sixteen_bits_end() -> None:
     assert 255 * LARGEST_SUM <= 2**15 - 1 < 255 * (LARGEST_SUM + 1)
 
 
+@pytest.mark.parametrize("operator", ["MatMulInteger", "QGemm"])
 @pytest.mark.parametrize("rows", [1, 7])
 @pytest.mark.parametrize("inputs", [6, 33, 256])
-def test_weights_that_pass_give_exact_products_here(rows: int, inputs: int) -> None:
+def test_weights_that_pass_give_exact_products_here(rows: int, inputs: int, operator: str) -> None:
     """On processors without VNNI this fails for weights whose neighbours add up to more."""
     random = np.random.default_rng(inputs)
     weights = random.integers(-64, 65, (inputs, 17), dtype=np.int8)
     weights[0], weights[1] = 127, 1
     weights[2], weights[3] = -1, -127
     weights[4], weights[5] = -127, 127
-    session = open_session(product(weights), FILE)
+    session = open_session(product(weights, operator), FILE)
     for given_rows in (np.full((rows, inputs), 255, np.uint8), random.choice(np.uint8([0, 255]), (rows, inputs))):
         [result] = session.run(None, {"a": given_rows})
         np.testing.assert_array_equal(result, given_rows.astype(np.int64) @ weights.astype(np.int64))
@@ -89,7 +97,7 @@ def test_unsigned_weights_are_exact_whatever_they_are() -> None:
     np.testing.assert_array_equal(result, rows.astype(np.int64) @ (weights.astype(np.int64) - 128))
 
 
-@pytest.mark.parametrize("operator", ["MatMulInteger", "MatMulIntegerToFloat"])
+@pytest.mark.parametrize("operator", ["MatMulInteger", "MatMulIntegerToFloat", "QGemm"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_weights_that_may_saturate_are_refused(operator: str, sign: int) -> None:
     weights = np.zeros((4, 3), np.int8)
@@ -120,7 +128,7 @@ def test_weights_that_cannot_be_looked_at_are_refused() -> None:
     check(content)
 
 
-@pytest.mark.parametrize("operator", ["QLinearMatMul", "QGemm", "DynamicQuantizeMatMul", "ConvInteger", "QAttention"])
+@pytest.mark.parametrize("operator", ["QLinearMatMul", "DynamicQuantizeMatMul", "ConvInteger", "QAttention"])
 def test_other_products_of_eight_bits_are_refused(operator: str) -> None:
     assert f"{operator} of 8 bits" in refusal(graph(helper.make_node(operator, ["a", "b"], ["y"])))
 

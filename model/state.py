@@ -133,9 +133,9 @@ class RunFolder:
         """
         if not self.exists():
             raise DataError(f"{self._state}: no state to resume from")
-        # An option that is newer than the run has its default; the checkpoint that a run began from was not kept once.
+        # An option that is newer than the run has its default; what else a run began with was not kept once.
         before = {name: option.default for name, option in TrainingOptions.model_fields.items()}
-        before |= {"init": options.get("init")}
+        before |= {name: value for name, value in options.items() if name not in before}
         before |= self._read("options.json")
         changed = [
             f"{name} was {before[name]}, is {value}"

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
-from dragoman.tokenizer import Tokenizer
+from dragoman.tokenizer import JOINT, SOURCE, SOURCE_VOCABULARY, TARGET, TARGET_VOCABULARY, VOCABULARY, Tokenizer
 from model.batches import SpecialIds, Tokenized, bucket, collate
 from model.checkpoint import average, copy_tokenizer, load_checkpoint, load_weights, save_checkpoint, weights
 from model.corpus import Corpus, broken_note, read_corpus
@@ -76,7 +76,7 @@ class Trainer:
         """
         if not resume and _has_begun(out):
             raise DataError(f"{out} is not empty; --resume goes on with the run in it")
-        if resume and not (out / "tokenizer").exists():
+        if resume and not any((out / name).exists() for name in ("tokenizer", "corpus", "corpus.partial")):
             raise DataError(f"{out}: nothing to resume")
         options.transformer((options.vocabulary_size,) * 2)  # finds contradictions before anything is written
         self.out, self.options, self.device = out, options, torch_device(options)
@@ -84,11 +84,14 @@ class Trainer:
         resume = self.folder.exists()  # a run that was killed before its first save starts again
         start = initial_model(init, options) if init and not resume else None
         self.init = init and sha256(init / WEIGHTS)
-        if resume:
-            self.folder.check(self._options())
         report(f"reading {', '.join(map(str, train_files))} and {dev_file}")
         self.dev = read_reporting(dev_file)
+        self.dev_hash = sha256(dev_file)
+        if resume:
+            self.folder.check(self._options())
         pairs, files = open_pairs(train_files, out, options, anew=not resume)
+        if not resume:
+            _remove_tokenizer(out / "tokenizer")
         if init and start:
             copy_tokenizer(init, out / "tokenizer")
         elif not resume:
@@ -112,7 +115,7 @@ class Trainer:
         self.provenance = {
             "train": files,
             "weights": pairs.mixture.report(),
-            "dev": {"file": dev_file.name, "sha256": sha256(dev_file), "pairs": len(self.dev)},
+            "dev": {"file": dev_file.name, "sha256": self.dev_hash, "pairs": len(self.dev)},
             "init": self.init and {"sha256": self.init},
             "options": options.model_dump(mode="json") | {"vocabulary_size": max(self.tokenizer.vocabulary_sizes)},
             "versions": {"torch": torch.__version__, "python": platform.python_version()},
@@ -141,6 +144,9 @@ class Trainer:
                     # No snapshot: a resumed run must average the same weights as an uninterrupted run.
                     self._save(snapshot=False)
                     raise KeyboardInterrupt
+        if progress.step < options.steps:
+            stale = f"dev BLEU has not risen for {progress.stale_evaluations} evaluations"
+            tqdm.write(f"step {progress.step}: the run ends here, {stale} (--patience)")
         return progress
 
     def _step(self, batch: Batch, bar: "tqdm[NoReturn]") -> None:
@@ -172,7 +178,7 @@ class Trainer:
                     progress.epoch, progress.pool, progress.batch = epoch, number, 0
                 if epoch > first and not progress.step:
                     raise DataError(f"no pair is shorter than {self.options.max_tokens} tokens (--max-tokens)")
-                if not progress.batch:
+                if not progress.batch and not epoch:  # of the same pairs, later epochs would count them again
                     progress.too_long += pool.too_long
                 while progress.batch < len(pool.batches):
                     progress.batch += 1
@@ -214,8 +220,8 @@ class Trainer:
         self.folder.save(self.model, self.optimizers, self.progress, self._options(), snapshot=snapshot)
 
     def _options(self) -> dict[str, Any]:
-        """List what a resumed run is asked for again: the options, and the hash of the checkpoint it started from."""
-        return self.options.model_dump(mode="json") | {"init": self.init}
+        """List what a resumed run is asked for again: the options, the hash of dev and that of its first checkpoint."""
+        return self.options.model_dump(mode="json") | {"init": self.init, "dev": self.dev_hash}
 
     def _evaluate(self) -> None:
         """Score the average of the newest snapshots on dev; save it if it is the best so far. Draw the curve."""
@@ -228,11 +234,11 @@ class Trainer:
         if self.dev_batches:
             self.progress.dev_losses.append((self.progress.step, round(self._dev_loss(averaged), 4)))
         tqdm.write(f"step {self.progress.step}: dev BLEU {scores.bleu:.2f}, chrF {scores.chrf:.2f}")
-        if scores.bleu > self.progress.best_bleu:
-            self.progress.best_bleu, self.progress.stale_evaluations = scores.bleu, 0
+        best = self.progress.best_bleu
+        self.progress.stale_evaluations = 0 if scores.bleu > best else self.progress.stale_evaluations + 1
+        if scores.bleu >= best:  # of equally good weights, those that were trained longest
+            self.progress.best_bleu = scores.bleu
             save_checkpoint(self.out / "checkpoint", averaged, self.out / "tokenizer", self._report(scores), self.dev)
-        else:
-            self.progress.stale_evaluations += 1
         self._save(snapshot=False)  # else a run resumed with other --steps would not know how good the checkpoint is
         plot_learning_curve(self.progress, self.out / "learning-curve.png")
 
@@ -303,10 +309,18 @@ def batch_processes(device: torch.device) -> int:
 
 
 def _has_begun(out: Path) -> bool:
-    """Tell whether a folder has anything but the corpus of a run that ended before it had a tokenizer."""
-    return out.exists() and any(
-        entry.name != "corpus.partial" and not (entry.name == "corpus" and is_store(entry)) for entry in out.iterdir()
-    )
+    """Tell whether a folder has anything but corpus and tokenizer of a run that ended before it saved a step."""
+    names = {entry.name for entry in out.iterdir()} if out.exists() else set()
+    left = {"corpus.partial"} | ({"corpus"} if is_store(out / "corpus") else set())
+    if names & left:  # no run makes its tokenizer first: one alone is the user's
+        left.add("tokenizer")
+    return not names <= left
+
+
+def _remove_tokenizer(folder: Path) -> None:
+    """Remove what an earlier start of a run with other options may have left; other files stay."""
+    for name in (JOINT, SOURCE, TARGET, VOCABULARY, SOURCE_VOCABULARY, TARGET_VOCABULARY):
+        (folder / name).unlink(missing_ok=True)
 
 
 def open_pairs(
@@ -334,7 +348,13 @@ def open_pairs(
         shutil.rmtree(folder, ignore_errors=True)
     try:
         found = store(files, folder, filters=options.filter)
-        return Pairs(found, stream_options(options)), found.record["files"]
+        pairs = Pairs(found, stream_options(options))
+        if anew and not pairs.count(0):
+            raise DataError(
+                f"--weight: no pair is drawn for the first epoch; of {len(found):,} pairs, the weights draw "
+                f"{pairs.mixture.expected:.2g} on average"
+            )
+        return pairs, found.record["files"]
     except BaseException:
         if anew:
             shutil.rmtree(folder, ignore_errors=True)

@@ -24,6 +24,7 @@ from model.evaluate import translate
 from model.optim import Schedule
 from model.options import TrainingOptions
 from model.prefetch import pools
+from model.stream import Stream
 from model.train import Trainer
 
 TINY: dict[str, Any] = {
@@ -252,6 +253,18 @@ def test_resumed_in_a_later_pool_and_epoch(
     assert_same_end(tmp_path / "whole", out)
 
 
+def test_long_pairs_are_counted_once(trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"max_tokens": 60, "steps": 30, "evaluate_steps": 30}
+    kill(monkeypatch, "_update", 5, "after")
+    with pytest.raises(Killed):
+        trainer(tmp_path / "out", **options).run()
+    monkeypatch.undo()
+    run = trainer(tmp_path / "out", resume=True, **options)
+    progress = run.run()
+    assert progress.epoch > 1
+    assert 0 < progress.too_long == Stream(*run.plan).pool(0, 0).too_long
+
+
 def test_a_run_of_before_there_were_pools_goes_on(trainer: NewTrainer, finished: Path) -> None:
     progress = json.loads((finished / "state" / "progress.json").read_text())
     del progress["pool"], progress["too_long"]
@@ -304,6 +317,13 @@ def test_a_resumed_run_has_the_same_corpus_and_weights_in_the_same_order(
         trainer(tmp_path / "out", resume=True, weight=weights)
 
 
+def test_a_resumed_run_has_the_same_dev_pairs(trainer: NewTrainer, files: tuple[Path, Path], finished: Path) -> None:
+    with files[1].open("a") as file:
+        file.write("one more\tnoch eins\n")
+    with pytest.raises(DataError, match=r"cannot resume with other options: dev was [0-9a-f]{64}, is [0-9a-f]{64}$"):
+        trainer(finished, resume=True)
+
+
 def test_resumed_after_the_end_it_does_nothing(trainer: NewTrainer, finished: Path, run_once) -> None:
     progress = trainer(finished, resume=True).run()
     assert [step for step, _ in progress.evaluations] == [6, 12]
@@ -339,13 +359,16 @@ def test_resumed_for_no_more_steps_before_there_was_a_snapshot(
     load_checkpoint(tmp_path / "out" / "checkpoint")
 
 
-def test_early_stop(trainer: NewTrainer, tmp_path: Path) -> None:
-    """At a rate of nearly nothing BLEU stays what it is."""
+def test_early_stop(trainer: NewTrainer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At a rate of nearly nothing BLEU stays what it is: the weights kept are the last."""
     progress = trainer(
         tmp_path / "out", steps=60, save_steps=2, evaluate_steps=2, patience=3, rate=1e-12, adam_rate=1e-12
     ).run()
     assert progress.step == 8
     assert progress.stale_evaluations == 3
+    said = "step 8: the run ends here, dev BLEU has not risen for 3 evaluations (--patience)\n"
+    assert capsys.readouterr().out.endswith(said)
+    assert json.loads((tmp_path / "out" / "checkpoint" / "training.json").read_text())["steps"] == 8
 
 
 def test_an_evaluation_between_two_saves(trainer: NewTrainer, tmp_path: Path) -> None:
@@ -368,7 +391,7 @@ def test_the_decoder_may_be_a_recurrence(trainer: NewTrainer, tmp_path: Path) ->
 def test_a_run_of_before_an_option_was_there_goes_on(trainer: NewTrainer, finished: Path) -> None:
     file = finished / "state" / "options.json"
     before = json.loads(file.read_text())
-    del before["decoder"], before["init"]
+    del before["decoder"], before["init"], before["dev"]
     file.write_text(json.dumps(before))
     assert trainer(finished, resume=True, steps=15).run().step == 15
     file.write_text(json.dumps(before))
@@ -470,13 +493,32 @@ def test_a_corpus_of_the_users_in_the_folder_stays(
     assert mine.read_bytes() == files[0].read_bytes()
 
 
-def test_begins_anew_where_a_run_ended_before_it_had_a_tokenizer(
+@pytest.mark.parametrize(
+    ("left", "resume"), [(["corpus"], False), (["corpus"], True), (["corpus", "tokenizer"], False)]
+)
+def test_begins_anew_where_a_run_ended_before_it_saved_a_step(
+    trainer: NewTrainer, finished: Path, tmp_path: Path, left: list[str], resume: bool
+) -> None:
+    for name in left:
+        shutil.copytree(finished / name, tmp_path / "out" / name)
+    (tmp_path / "out" / "corpus.partial").mkdir()
+    trainer(tmp_path / "out", resume=resume).run()
+    assert_same_end(finished, tmp_path / "out")
+
+
+def test_begins_anew_without_the_tokenizer_of_other_options(
     trainer: NewTrainer, finished: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(finished / "corpus", tmp_path / "out" / "corpus")
-    (tmp_path / "out" / "corpus.partial").mkdir()
-    trainer(tmp_path / "out").run()
-    assert_same_end(finished, tmp_path / "out")
+    for name in ("corpus", "tokenizer"):
+        shutil.copytree(finished / name, tmp_path / "out" / name)
+    trainer(tmp_path / "out", joint=False, vocabulary_size=340)
+    assert sorted(file.name for file in (tmp_path / "out" / "tokenizer").iterdir()) == ["source.model", "target.model"]
+
+
+def test_refuses_a_folder_with_a_tokenizer_alone(trainer: NewTrainer, finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished / "tokenizer", tmp_path / "out" / "tokenizer")
+    with pytest.raises(DataError, match="is not empty"):
+        trainer(tmp_path / "out")
 
 
 def test_refuses_to_resume_what_never_began(trainer: NewTrainer, tmp_path: Path) -> None:
@@ -500,10 +542,19 @@ def test_contradictory_options_leave_no_trace(trainer: NewTrainer, tmp_path: Pat
 def test_refuses_a_dev_sentence_beyond_the_positions(
     trainer: NewTrainer, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
+    whole = files[1].read_text()
     with files[1].open("a") as file:
         file.write("a " * 600 + "\tein\n")
     with pytest.raises(DataError, match=r"dev\.tsv: line 9 has \d+ tokens, the model 512 positions"):
         trainer(tmp_path / "out")
+    files[1].write_text(whole)
+    trainer(tmp_path / "out")
+
+
+def test_weights_that_draw_no_pair(trainer: NewTrainer, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"^--weight: no pair is drawn for the first epoch; of 90 pairs, .* 9e-05 on"):
+        trainer(tmp_path / "out", weight={"*": 1e-6})
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_training_that_diverges_ends_and_its_weights_are_not_saved(trainer: NewTrainer, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from export.graph import CONTRIB, Graph
 from export.products import KEY_VALUE_TYPES
 
 OPERATOR: Final = "GroupQueryAttention"
-HEAD_DIM_UNIT: Final = 8  # the operator accepts only multiples of this head size
 _BIAS: Final = 10  # the index of attention_bias among the operator's inputs
 _SCALES: Final = 12  # the index of k_scale and v_scale among the operator's inputs
 _BEFORE_SOFTMAX: Final = 1  # a value of the operator's attribute `qk_output`

@@ -31,7 +31,6 @@ from dragoman.errors import DataError
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from export.alignment import choose_heads, mean_of_layer
-from export.attention import HEAD_DIM_UNIT
 from export.calibrate import calibrate
 from export.examples import Example, batches
 from export.graphs import decoder_graph, encoder_graph, output_layer_graph
@@ -45,7 +44,7 @@ from export.search import write_search
 from export.stand_ins import measure_stand_ins
 from export.teacher import Teacher
 from export.weights import WeightsFile
-from model.config import TransformerConfig
+from model.config import HEAD_DIM_UNIT, TransformerConfig
 from model.corpus import Corpus
 from model.layout import WEIGHTS, family
 from model.replacing import replacing

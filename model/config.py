@@ -1,12 +1,13 @@
 """The configuration of a Transformer: the differences between the architectures of the literature, as data."""
 
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dragoman.bundle import LONGEST, MOST_LAYERS, MOST_PIECES, WIDEST, DecoderCell
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "gelu_sigmoid", "silu", "tanh"]
+HEAD_DIM_UNIT: Final = 8  # the runtime's attention takes only multiples of this head size
 Positions = Literal["sinusoidal", "sinusoidal_halves", "sinusoidal_paper_halves", "learned", "relative"]
 
 

@@ -35,9 +35,12 @@ class Corpus:
 
 
 def open_text(path: Path) -> IO[str]:
-    """Open a text file, plain or compressed, as UTF-8; undecodable bytes become U+FFFD and break their line."""
+    """Open a text file, plain or compressed, as UTF-8, perhaps with a mark that says so (U+FEFF) at its beginning.
+
+    Undecodable bytes become U+FFFD and break their line.
+    """
     opener = OPENERS.get(path.suffix, open)
-    return opener(path, "rt", encoding="utf-8", errors="replace", newline="\n")  # type: ignore[no-any-return, operator]
+    return opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="\n")  # type: ignore[no-any-return, operator]
 
 
 def broken_note(path: Path, broken: Sequence[int]) -> str:

@@ -16,6 +16,7 @@ _LEAST_CHARACTERS: Final = 12
 # Smaller numbers may be written as words on the other side.
 _LARGEST_WORD: Final = 12
 _NUMBER: Final = re.compile(r"\d+")
+_BETWEEN_THOUSANDS: Final = re.compile(r"(?<=\d)[.,'’ \u00a0\u2009\u202f](?=\d{3}(?!\d))")
 
 
 def fault(source: str, target: str) -> str | None:
@@ -24,11 +25,19 @@ def fault(source: str, target: str) -> str | None:
     if longer > MOST_LENGTH_RATIO * shorter:
         return "length ratio"
     # 2 pm is 14 Uhr in German.
-    if _numbers(source) != _numbers(target) and not any(map(TWELVE_HOURS.search, (source, target))):
+    if not _same_numbers(source, target) and not any(map(TWELVE_HOURS.search, (source, target))):
         return "numbers"
     if any(len(side) >= _LEAST_CHARACTERS and _share_of_letters(side) < LEAST_LETTERS for side in (source, target)):
         return "letters"
     return None
+
+
+def _same_numbers(source: str, target: str) -> bool:
+    """Compare the numbers as they are written, or else without the separators of thousands: 3,000 may be 3000."""
+    if _numbers(source) == _numbers(target):
+        return True
+    whole_source, whole_target = (_BETWEEN_THOUSANDS.sub("", text) for text in (source, target))
+    return _numbers(whole_source) == _numbers(whole_target)
 
 
 def _numbers(text: str) -> Counter[str]:

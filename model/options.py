@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dragoman.bundle import DecoderCell
 from model.augmentation.kinds import Kind
-from model.config import TransformerConfig
+from model.config import HEAD_DIM_UNIT, TransformerConfig
 
 
 class TrainingOptions(BaseModel):
@@ -61,6 +61,16 @@ class TrainingOptions(BaseModel):
     def _two_languages(self) -> Self:
         if self.source_language and self.source_language.lower() == self.target_language.lower():
             raise ValueError(f"the source and the target language are both {self.source_language}")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_exported(self) -> Self:
+        head_dim, rest = divmod(self.d_model, self.heads)
+        if not rest and head_dim % HEAD_DIM_UNIT:
+            raise ValueError(
+                f"--d-model {self.d_model} divided by --heads {self.heads} must be a multiple of {HEAD_DIM_UNIT}, "
+                f"is {head_dim}"
+            )
         return self
 
     def transformer(self, vocabulary_sizes: tuple[int, int]) -> TransformerConfig:

@@ -21,6 +21,8 @@ FAMILIES: Final[dict[str, Family]] = {
     MARIAN_BIN: marian_npz.FAMILY,
 }
 
+# BART's network can be read, but not its tokenizer.
+_SUPPORTED: Final = [kind for kind in FAMILIES if kind != "bart"]
 _REFUSED: Final = {
     "nllb-moe": "its layers are mixtures of experts; the dense NLLB models can be imported",
     "fsmt": "its tokenizer needs Moses and BPE",
@@ -36,10 +38,12 @@ def family_of(source: Source) -> Family:
     kind = source.config.get("model_type")
     if isinstance(kind, str) and kind in FAMILIES:
         return FAMILIES[kind]
+    if kind is None and "source_vocabulary_size" in source.config:
+        raise DataError(f"{source.folder}: is a checkpoint already; dragoman export makes a bundle from it")
     if kind is None and (other := other_format(source.folder)):
         raise DataError(f"{source.folder}: {other}")
     why = f": {_REFUSED[kind]}" if isinstance(kind, str) and kind in _REFUSED else ""
     raise DataError(
         f"{source.folder / CONFIG}: model_type {kind!r:.60} cannot be imported{why}; "
-        f"supported are {', '.join(FAMILIES)}"
+        f"supported are {', '.join(_SUPPORTED)}"
     )

@@ -46,6 +46,13 @@ def test_a_contradiction_is_named_without_what_nobody_gave(data: Path, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
+def test_heads_that_cannot_be_exported_are_named(data: Path, tmp_path: Path, capsys) -> None:
+    assert main(flags(data, tmp_path / "out", d_model=20)) == 2
+    expected = "--d-model 20 divided by --heads 2 must be a multiple of 8, is 10"
+    assert one_line(capsys) == f"dragoman train: {expected}\n"
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_value_out_of_range_is_named(data: Path, tmp_path: Path, capsys) -> None:
     assert main(flags(data, tmp_path / "out", dropout=1.5)) == 2
     assert one_line(capsys) == "dragoman train: --dropout: must be less than 1, not 1.5\n"

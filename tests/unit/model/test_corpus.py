@@ -1,4 +1,5 @@
 import bz2
+import codecs
 import gzip
 import lzma
 from collections.abc import Callable
@@ -33,6 +34,15 @@ def test_windows_line_ends_and_a_last_line_without_one(tmp_path: Path) -> None:
     file = tmp_path / "corpus.tsv"
     file.write_bytes(b"a\tb\r\n c \t d")
     assert read_corpus(file) == Corpus(["a", "c"], ["b", "d"], [])
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_byte_order_mark_is_no_text(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"corpus{suffix}"
+    file.write_bytes(PACKERS[suffix](codecs.BOM_UTF8 + b"a\tb\nc\td\n"))
+    assert read_corpus(file) == Corpus(["a", "c"], ["b", "d"], [])
+    file.write_bytes(PACKERS[suffix](codecs.BOM_UTF8 + b"a\nc\n"))
+    assert read_sentences(file) == Corpus(["a", "c"], [], [])
 
 
 def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:

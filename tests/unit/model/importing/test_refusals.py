@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.errors import DataError
+from model.config import TransformerConfig
 from model.importing.families import family_of
 from model.importing.family import Wanted
 from model.importing.run import import_folder
@@ -158,6 +159,19 @@ def test_byte_level_tokenizers(tmp_path: Path) -> None:
     (tmp_path / "bart").mkdir()
     change(tmp_path / "bart", model_type="bart", vocab_size=100)
     assert "splits texts into bytes" in refusal(tmp_path / "bart")
+    change(tmp_path / "bart", model_type="gpt2")
+    supported = refusal(tmp_path / "bart").partition("supported are ")[2].split(", ")
+    assert {"mbart", "ctranslate2"} < {*supported}
+    assert "bart" not in supported
+
+
+def test_a_checkpoint_is_none_to_import(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / "config.json").write_text(
+        TransformerConfig(source_vocabulary_size=300, target_vocabulary_size=300).model_dump_json()
+    )
+    assert refusal(folder) == f"{folder}: is a checkpoint already; dragoman export makes a bundle from it"
 
 
 def test_languages_that_nothing_says(marian_folder: Folder, tmp_path: Path) -> None:

@@ -49,10 +49,21 @@ class Sentence(NamedTuple):
 
 
 def read(path: Path) -> list[Sentence]:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [
+    """Read sentences, one a line.
+
+    Raises:
+        ArgumentError: the file is not UTF-8, or nothing in it is to be kept.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"argument --data: {path} is not UTF-8") from error
+    sentences = [
         Sentence(_MARKED.sub(lambda found: _forms(found[1])[0], line), _MARKED.findall(line)) for line in lines if line
     ]
+    if not any(sentence.kept for sentence in sentences):
+        raise ArgumentError(f"argument --data: {path} has no text in square brackets, to be kept")
+    return sentences
 
 
 def lost(sentence: Sentence, translation: str) -> list[str]:
@@ -104,8 +115,6 @@ def measure(arguments: argparse.Namespace) -> Figures:
     bundle = Bundle.open(arguments.bundle)
     data = arguments.data or _data_of(bundle)
     sentences = read(data)
-    if not sentences:
-        raise ArgumentError(f"argument --data: {data} is empty")
     translations = _translated(bundle, [sentence.text for sentence in sentences])
     losses = [lost(sentence, text) for sentence, text in zip(sentences, translations, strict=True)]
     total = Counter(kind_of(text) for sentence in sentences for text in set(sentence.kept))

@@ -13,11 +13,13 @@ from itertools import pairwise
 from typing import Final, get_args
 
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 
 from bench.arguments import count, counts, share
-from bench.frame import Figures, in_turn
+from bench.frame import ArgumentError, Figures, in_turn
 from dragoman.bundle import DecoderCell
+from dragoman.invalid import describe
 from model.loss import Loss
 from model.optim import Optimizers
 from model.options import TrainingOptions
@@ -60,13 +62,18 @@ class Update:
         return dict(zip(("forward_s", "backward_s", "optimizer_s"), seconds, strict=True))
 
 
+def tokens_of(options: TrainingOptions, length: int) -> int:
+    """Count the tokens of a batch of sentences of one length, on both sides."""
+    return 2 * (options.batch_tokens // length) * length
+
+
 def rows(options: TrainingOptions, lengths: list[int], rounds: int) -> list[Figures]:
     """Measure updates of batches of each length, in turn; a row for each length."""
     update = Update(options)
     found = in_turn([partial(update.run, update.batch(length)) for length in lengths], _COMPILING + rounds)
     best = [min(updates[_COMPILING:], key=lambda times: sum(times.values())) for updates in found]
     return [
-        {"length": length, **times, "tokens_per_s": 2 * options.batch_tokens / sum(times.values())}
+        {"length": length, **times, "tokens_per_s": tokens_of(options, length) / sum(times.values())}
         for length, times in zip(lengths, best, strict=True)
     ]
 
@@ -85,5 +92,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(arguments: argparse.Namespace) -> Figures:
     names = ("vocabulary_size", "batch_tokens", "dropout", "decoder", "bf16", "compile")
-    options = TrainingOptions(**{name: getattr(arguments, name) for name in names})
+    try:
+        options = TrainingOptions(**{name: getattr(arguments, name) for name in names})
+    except ValidationError as error:
+        raise ArgumentError(f"argument {describe(error, flags=True)}") from error
+    positions = options.transformer((options.vocabulary_size,) * 2).max_positions
+    if (longest := max(arguments.lengths)) > min(positions, options.batch_tokens):
+        limit = (
+            f"the model's {positions} positions" if longest > positions else f"--batch-tokens {options.batch_tokens}"
+        )
+        raise ArgumentError(f"argument --lengths: {longest} is above {limit}")
     return {"rows": rows(options, arguments.lengths, arguments.rounds), "options": options.model_dump_json()}

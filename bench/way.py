@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple
 from bench.arguments import add_bundle
 from bench.frame import Figures
 from bench.server_process import START_TIMEOUT_S, ServerError, free_ports
+from dragoman.bundle import Bundle
 from dragoman.client import Client
 from service.server import serve
 from service.settings import load
@@ -110,6 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(arguments: argparse.Namespace) -> Figures:
     """Serve a bundle from English, and call the server; on the main thread, for the server takes signals."""
+    Bundle.open(arguments.bundle)  # else the client would wait for the server of a bundle that is none
     port, metrics_port = free_ports(2)
     settings = load(
         {

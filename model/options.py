@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dragoman.bundle import DecoderCell
+from dragoman.bundle import MOST_PIECES, DecoderCell
 from model.augmentation.kinds import Kind
 from model.config import HEAD_DIM_UNIT, TransformerConfig
 
@@ -24,7 +24,9 @@ class TrainingOptions(BaseModel):
     augment: dict[Kind, Annotated[float, Field(ge=0, le=1)]] = Field(
         default={}, description=f"share of the pairs that are changed so: {', '.join(get_args(Kind))}"
     )
-    vocabulary_size: int = Field(default=8000, gt=260, description="pieces of the tokenizer (of each, if apart)")
+    vocabulary_size: int = Field(
+        default=8000, gt=260, le=MOST_PIECES, description="pieces of the tokenizer (of each, if apart)"
+    )
     joint: bool = Field(default=True, description="one tokenizer and one embedding for both languages")
     d_model: int = Field(default=256, gt=0, description="width of the model")
     heads: int = Field(default=4, gt=0, description="attention heads")

@@ -74,6 +74,25 @@ def test_the_sentences_of_the_project_have_marks_and_none_twice(language: str) -
     assert len({sentence.text for sentence in sentences}) == len(sentences)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has no text in square brackets, to be kept"),
+        (b"Tom is here.\n", "has no text in square brackets, to be kept"),
+        (b"[Zo\xeb] is here.\n", "is not UTF-8"),
+    ],
+)
+def test_data_without_anything_to_keep(
+    content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "few.txt"
+    data.write_bytes(content)
+    with pytest.raises(SystemExit) as stopped:
+        main(["kept", "--data", str(data)])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == f"dragoman bench kept: argument --data: {data} {message}\n"
+
+
 def test_a_table_of_the_default_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "few.txt"
     data.write_text("[Tom] is here.\nIt is [12] [{count}].\n", encoding="utf-8")

@@ -35,6 +35,7 @@ def test_vocabularies_apart() -> None:
     "fields",
     [
         {"vocabulary_size": 260},  # 256 bytes and 4 special pieces leave no piece
+        {"vocabulary_size": 2**24 + 1},
         {"dropout": 1.0},
         {"steps": 0},
         {"max_tokens": 513},  # beyond the positions of the model

@@ -3,7 +3,8 @@
 A mark stands before the first letter or digit of a word, or before a small letter inside a word, as in "E&xit". "R&D",
 "a & b", "&amp;" and "file_name" have no mark; a text with several marks has no mnemonic.
 
-A label may be a text of HTML: its character references are resolved for the model, and written again.
+A label may be a text of HTML: its character references are resolved for the model, and written again. A reference whose
+character the text also has as such, or that is none of one printable character, is a kept word.
 """
 
 import html
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from dragoman.documents.inline import Token
+from dragoman.documents.inline import Kind, Token
 
 _OPENING: Final = "\"'“‘«(&"  # may stand before a mark; for "&&", the first & stands before the second
 # Placeholders, addresses and character references hold neither marks nor letters.
@@ -51,7 +52,7 @@ class Label(NamedTuple):
     """A text of a user interface.
 
     Attributes:
-        tokens: the tokens of the text, without the mark.
+        tokens: the tokens of the text, without the mark; kept words have the reference as their text.
         mark: the mark of the mnemonic; "": the text has none.
         letter: the mnemonic.
         doubles: whether an & in the text is written twice.
@@ -84,9 +85,9 @@ class Label(NamedTuple):
         if "&" in marks and "&&" in source and source.count("&") == 2 * source.count("&&"):
             single = [token._replace(text=token.text.replace("&&", "&")) for token in label.tokens]
             label = label._replace(tokens=single, doubles=True)
-        elif references := _references(source):
-            plain = [token._replace(text=_resolved(token.text, references)) for token in label.tokens]
-            label = label._replace(tokens=plain, references=references)
+        else:
+            references = _references(source)
+            label = label._replace(tokens=list(_resolved(label.tokens, references)), references=references)
         return label
 
     def written(self, tokens: Sequence[Token]) -> list[Token]:
@@ -97,6 +98,8 @@ class Label(NamedTuple):
         elif self.references:
             table = str.maketrans(dict(self.references))
             written = [token._replace(text=token.text.translate(table)) for token in tokens]
+        kept = {token.tag: Token(Kind.TEXT, token.text) for token in self.tokens if token.kind is Kind.KEPT}
+        written = [kept.get(token.tag, token) for token in written]
         letters = list(_letters(written)) if self.mark else []
         if letters:
             best = min(letters, key=self._rank)
@@ -125,12 +128,24 @@ def _references(source: str) -> dict[str, str]:
     }
 
 
-def _resolved(text: str, references: Mapping[str, str]) -> str:
-    def resolved(found: re.Match[str]) -> str:
-        character = html.unescape(found[0])
-        return character if character in references else found[0]
-
-    return _REFERENCE.sub(resolved, text)
+def _resolved(tokens: Sequence[Token], references: Mapping[str, str]) -> Iterator[Token]:
+    """Resolve the character references of some characters; each other reference becomes a kept word."""
+    number = max((token.tag for token in tokens), default=-1) + 1
+    for token in tokens:
+        text, done = "", 0
+        for found in _REFERENCE.finditer(token.text):
+            text += token.text[done : found.start()]
+            done = found.end()
+            character = html.unescape(found[0])
+            if character in references:
+                text += character
+                continue
+            if text:
+                yield token._replace(text=text)
+            yield Token(Kind.KEPT, found[0], number)
+            text, number = "", number + 1
+        if text or done < len(token.text) or not token.text:
+            yield token._replace(text=text + token.text[done:])
 
 
 def _places(tokens: Sequence[Token], mark: str) -> Iterator[_Place]:

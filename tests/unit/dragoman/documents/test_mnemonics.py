@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.documents.inline import Kind, Token
+from dragoman.documents.inline import Kind, Token, from_html, to_html
 from dragoman.documents.mnemonics import Label
 
 
@@ -89,6 +89,29 @@ def test_a_text_without_one_mark_stays(text: str) -> None:
 )
 def test_a_translation_has_a_mark_again(text: str, translation: str, expected: str) -> None:
     assert source(label(text).written([Token(Kind.TEXT, translation)])) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "translation", "expected"),
+    [
+        ("Tom &amp; Jerry&#39;s isn't", "Tom &amp; Jerry{#0}s isn't", "Tom &amp; J{#0}", "Tom &amp; J&#39;"),
+        ("A &amp; B&#10;C &nbsp; D", "A &amp; B{#0}C \xa0 D", "C &amp;{#0}\xa0B", "C &amp;&#10;&nbsp;B"),
+        ("&lt;Enter&gt; if x < 5 &amp; y", "{#0}Enter&gt; if x &lt; 5 &amp; y", "5 &lt;{#0}&amp;", "5 <&lt;&amp;"),
+        ("&Copy &amp; paste in &kate;", "Copy &amp; paste in {#0}", "In {#0} &amp; zu", "&In &kate; &amp; zu"),
+        ("Use &kate; now", "Use {#0} now", "Jetzt {#0}", "Jetzt &kate;"),
+    ],
+)
+def test_references_that_stay_are_kept_words(text: str, shown: str, translation: str, expected: str) -> None:
+    read = label(text)
+    assert to_html(read.tokens) == shown
+    assert source(read.written(from_html(translation, read.tokens))) == expected
+
+
+def test_kept_references_have_numbers_that_no_tag_has() -> None:
+    tokens = [Token(Kind.BEGIN, tag=3), Token(Kind.TEXT, "A&#10;B&#9;"), Token(Kind.END, tag=3)]
+    read = Label.read(tokens, "")
+    assert to_html(read.tokens) == '<span id="3">A{#4}B{#5}</span>'
+    assert source(read.written(read.tokens)) == "A&#10;B&#9;"
 
 
 def test_an_underscore_is_no_mark_of_qt() -> None:

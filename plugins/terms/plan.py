@@ -108,24 +108,35 @@ class TermPlan(NamedTuple):
         """
         edits = list(self._put_back(translation, aligned))
         rewriting = Rewriting(translation, edits)
-        missed = missing(self.matches, rewriting.text)
+        missed = self._missed(rewriting.text)
         if missed and aligned is not None:
             replacing = list(self._replacing(missed, rewriting, aligned))
             # A stand-in inside a replaced word had an ending, so its kept part counted as missing.
             left = [edit for edit in edits if not any(_overlap(edit, other) for other in replacing)]
             edits = sorted([*left, *replacing])
             rewriting = Rewriting(translation, edits)
-            missed = missing(self.matches, rewriting.text)
+            missed = self._missed(rewriting.text)
         surplus = self._surplus(rewriting, edits, aligned)
         if surplus:
             edits = sorted([*edits, *_taken_out(surplus, edits, translation)])
             rewriting = Rewriting(translation, edits)
-            missed = missing(self.matches, rewriting.text)
+            missed = self._missed(rewriting.text)
         lost = [match for match in missed if match.kept]
         if lost:
             rewriting = Rewriting(translation, self._added(lost, edits, translation, aligned))
-            missed = missing(self.matches, rewriting.text)
+            missed = self._missed(rewriting.text)
         return Restored(rewriting.text, tuple(dict.fromkeys(match.name for match in missed)), rewriting)
+
+    def _begin(self, translation: str) -> int:
+        """Tell where a translation may be changed: behind its prefix, if that is there."""
+        return len(self.prefix) if translation.startswith(self.prefix) else 0
+
+    def _missed(self, translation: str) -> list[Match]:
+        """List the missing terms; one at the end of the prefix is there, though the model may go on with its word."""
+        missed, begin = missing(self.matches, translation), self._begin(translation)
+        if missed and begin:
+            missed = min(missed, missing(self.matches, f"{translation[:begin]} {translation[begin:]}"), key=len)
+        return missed
 
     def _put_back(self, translation: str, aligned: Aligned | None) -> Iterator[Edit]:
         """Yield the edits that replace stand-ins by the kept parts, and remove surplus stand-ins."""
@@ -134,9 +145,9 @@ class TermPlan(NamedTuple):
         if not kept:
             return
         touching = self._touching()
-        found = list(_names(tuple(kept)).finditer(translation))
+        done = self._begin(translation)
+        found = list(_names(tuple(kept)).finditer(translation, done))
         wanted = [name for stand_in in kept for name in self._wanted(stand_in, found, aligned)]
-        done = 0
         for name in found:
             start, stop = name.span()
             if name in wanted:
@@ -195,9 +206,7 @@ class TermPlan(NamedTuple):
         """List the spans of the model's output that stay: terms, and the prefix."""
         forms = [form for match in self.matches for form in match.forms]
         taken = [rewriting.before(span) for span in occurrences(forms, rewriting.text)]
-        if rewriting.original.startswith(self.prefix):
-            taken.append((0, len(self.prefix)))
-        return taken
+        return [*taken, (0, self._begin(rewriting.original))]
 
     def _surplus(self, rewriting: Rewriting, edits: Iterable[Edit], aligned: Aligned | None) -> list[Span]:
         """List the spans where the model itself wrote a kept part too often; aligned ones are the last to go."""
@@ -207,7 +216,7 @@ class TermPlan(NamedTuple):
         if not any(count > 0 for count in left.values()):
             return []
         translation = rewriting.original
-        begin = len(self.prefix) if translation.startswith(self.prefix) else 0
+        begin = self._begin(translation)
         reads = [aligned(*self.reading.after((match.start, match.stop))) for match in self.matches] if aligned else []
 
         def rank(span: Span) -> tuple[bool, int]:
@@ -227,9 +236,11 @@ class TermPlan(NamedTuple):
         """Add lost kept parts after the aligned word; without an alignment, at the end of the sentence."""
         added = list(edits)
         whole = occurrences(self._kept, translation)
+        begin = self._begin(translation)
+        begin += len(_behind(translation, begin)) if begin else 0  # the word that the model goes on with
         for match in lost:
             span = aligned(*self.reading.after((match.start, match.stop))) if aligned else None
-            place = span[1] if span else len(translation.rstrip(_ENDS)) or len(translation)
+            place = max(begin, span[1] if span else len(translation.rstrip(_ENDS)) or len(translation))
             place = next((stop for start, stop in whole if start < place < stop), place)
             own = next((edit for edit in added if edit.start < place <= edit.stop or not translation), None)
             if own is None:

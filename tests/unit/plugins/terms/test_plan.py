@@ -115,6 +115,36 @@ def test_what_the_prefix_has_is_not_forced_again(tokenizer) -> None:
     assert plan.restore("Ein Tom", lambda _, __: (0, 3))[:2] == ("Ein Tom", ("good",))
 
 
+@pytest.mark.parametrize(
+    ("prefix", "written", "expected"),
+    [
+        ("Schreibe", "Schreibe ab.", "Schreibe {a} ab."),
+        ("In dem Park", "In dem Park ab", "In dem Park {a} ab"),
+        ("In dem Par", "In dem Parlament ab", "In dem Parlament {a} ab"),
+        ("公园", "公园里 ab", "公园 {a} 里 ab"),
+        ("Ein ab", "Ein abt {a}.", "Ein abt {a}."),
+        ("Die bahn", "Die bahnhof ab", "Die bahnhof {a} ab"),
+    ],
+)
+def test_nothing_is_put_into_the_prefix(tokenizer, prefix: str, written: str, expected: str) -> None:
+    plan = planned(tokenizer, "{a} ab", GlossaryEntry("ab"), placeholders=True, prefix=prefix)
+    assert plan.restore(written, lambda _, __: (0, 2))[:2] == (expected, ())
+
+
+@given(
+    prefix=st.sampled_from(["T", "Tom ist", "{a}", "ab", "bahn", "Ein {b}. {a}"]),
+    rest=st.text(alphabet=" .{}abtomhf", max_size=20),
+    start=st.none() | st.integers(0, 12),
+)
+def test_a_translation_begins_with_its_prefix(tokenizer, prefix: str, rest: str, start: int | None) -> None:
+    written = prefix + rest
+    words = [found.span() for found in re.finditer(r"\S+", written)]
+    aligned = next((word for word in words if start is not None and word[0] >= start), None)
+    entries = GlossaryEntry("ab"), GlossaryEntry("good", ("guten",))
+    plan = planned(tokenizer, "ab {a} good", *entries, placeholders=True, prefix=prefix)
+    assert plan.restore(written, None if start is None else lambda _, __: aligned).text.startswith(prefix)
+
+
 def test_stand_ins_are_written_no_more_often_than_they_are_read(tokenizer) -> None:
     def limited(text: str, **options) -> dict[str, int]:
         plan = planned(tokenizer, text, GlossaryEntry("good", ("guten",)), placeholders=True, **options)

@@ -22,8 +22,8 @@ _CELLS: Final = ("th_open", "td_open")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 _LINE_BREAK: Final = re.compile(r"[ \t]*\n[ \t]*")
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]<>&~|#+=!-]|(?<=\d)[.)]|:(?=::)")
-# A word that should not begin a line: it might start a list, a quotation or a heading.
-_BEGINS_BLOCK: Final = re.compile(r"[-+*=#>|:]|\d+[.)]$")
+# A word that should not begin a line: it might start a list, a quotation, a heading or a block of HTML.
+_BEGINS_BLOCK: Final = re.compile(r"[-+*=#>|:]|\d+[.)]$|<(?:[!?/]|[a-zA-Z](?![^<>\s]*[@:]))")
 # A place in written text where the line may be broken. No input has this character: CommonMark replaces it.
 _GAP: Final = "\0"
 _GAPS_AT_END: Final = re.compile("\0+(?=[ \t]*\n)")
@@ -74,7 +74,8 @@ class MarkdownDocument:
             if tokens is not None:
                 last = block.first + len(block.spans)
                 written = self._rewritten(block, lines[block.first : last], tokens)
-                lines[block.first : last] = [written, *[""] * (len(block.spans) - 1)]
+                if written is not None:
+                    lines[block.first : last] = [written, *[""] * (len(block.spans) - 1)]
         return "".join(lines).encode()
 
     def _read(self) -> Iterator[_Block]:
@@ -116,20 +117,22 @@ class MarkdownDocument:
             spans.append((start, start + len(piece)))
         return spans
 
-    def _rewritten(self, block: _Block, lines: Sequence[str], tokens: Sequence[Token]) -> str:
+    def _rewritten(self, block: _Block, lines: Sequence[str], tokens: Sequence[Token]) -> str | None:
         """Write the lines of a block with a translation.
 
-        Characters are escaped only where the parser would misread them.
+        Characters are escaped only where the parser would misread them. None, so that the lines stay: it would misread
+        them in any case, as a comment at the start of a line, which begins a block of HTML.
         """
-        plain = _source(block.text, tokens, escapes=False)
-        written = _put(block, lines, plain)
-        if self._reads_as(plain.replace(_GAP, " ") if block.is_cell else written, block.text, tokens):
-            return written
-        return _put(block, lines, _source(block.text, tokens, escapes=True))
+        for escapes in (False, True):
+            source = _source(block.text, tokens, escapes=escapes)
+            written = _put(block, lines, source)
+            if self._reads_as(source.replace(_GAP, " ") if block.is_cell else written, block.text, tokens):
+                return written
+        return None
 
     def _reads_as(self, written: str, text: Tagged, tokens: Sequence[Token]) -> bool:
         """Tell whether these lines parse as one text with these tokens."""
-        source = "".join(line.lstrip(" \t") for line in lines_of(written.encode()))
+        source = "".join(line.lstrip(" \t") for line in lines_of(written.removeprefix("\ufeff").encode()))
         parsed = self._parser.parse(source, {"references": ChainMap({}, self._references)})
         texts = [_tagged(token) for token in parsed if token.type == "inline"]
         return len(texts) == 1 and _seen(texts[0], texts[0].tokens) == _seen(text, tokens)

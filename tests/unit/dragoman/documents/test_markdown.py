@@ -253,10 +253,21 @@ def test_what_is_no_text_is_not_translated(content: str) -> None:
         ("a\nb", "eins &amp;lt; zwei", "eins\n\\&lt;\nzwei"),
         ("a\nfive", "a 2. - b", "a 2. -\nb"),
         ("| one |\n|---|", "a | b", "| a \\| b |\n|---|"),
+        ("one <!-- x -->\nb", 'drei vier <wbr id="0">', "drei vier <!-- x -->"),
+        ("one <b>two</b>\nb", 'drei fünf <span id="0">vier</span>', "drei fünf <b>vier</b>"),
+        ("one <a@b.de>\nb", "drei vier {#0}", "drei vier\n<a@b.de>"),
+        ("\ufeff# one", "# eins", "\ufeff# # eins"),
     ],
 )
 def test_a_translation_is_read_as_text(content: str, translation: str, written: str) -> None:
     assert read_markdown(content.encode()).write([translation]).decode() == written
+
+
+@pytest.mark.parametrize("content", ["one <!-- x --> *two*", "> one <!-- x --> *two*", "one <div> *two*"])
+def test_a_text_stays_whose_translation_is_no_text(content: str) -> None:
+    document = read_markdown(content.encode())
+    moved = '<wbr id="0"> <span id="1">zwei</span> eins'
+    assert document.write([moved]) == content.encode()
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30))

@@ -59,7 +59,7 @@ def find_tags(source: str, tokens: Iterable[MarkdownToken]) -> list[Tag]:
 
 
 def _tags(source: str, token: MarkdownToken) -> Iterator[Tag]:
-    """Give the tags of a token: one, or for a picture two, around its alternative text."""
+    """Give the tags of a token: one, or for a picture two, around its alternative text, and the tags in this text."""
     start, stop = token.meta[_PLACE]
     if token.type in ("code_inline", "html_code") or token.markup == "autolink":
         yield Tag(start, stop, Kind.KEPT)
@@ -71,6 +71,10 @@ def _tags(source: str, token: MarkdownToken) -> Iterator[Tag]:
         text = start + len("![")
         yield Tag(start, text, Kind.BEGIN, token.tag)
         end = text + len(token.content)
+        for child in token.children or []:
+            if _PLACE in child.meta:  # from the beginning of the alternative text
+                tags = _tags(token.content, child)
+                yield from (tag._replace(start=tag.start + text, stop=tag.stop + text) for tag in tags)
         yield Tag(end, stop, Kind.END, token.tag, _reference(source, text, end, stop))
     elif token.type == "image":
         yield Tag(start, stop, Kind.ALONE)

@@ -16,7 +16,7 @@ class Alternative(NamedTuple):
         text: the text in the target language.
         score: orders the alternatives, higher is better: the sum of the log-probabilities of all segments, divided by
             a power of the number of their tokens.
-        mean_log_probability: as in `Translation`; 0 for a text without letters and digits.
+        mean_log_probability: as in `Translation`; 0 for a text that the model did not read.
         finish_reason: as in `Translation`.
     """
 

@@ -179,7 +179,7 @@ class Translator:
             if plan is not None and not is_asked and (small or len(encode(plan.reading.text)) > most_tokens):
                 plan = None
             read = small or (text if plan is None else plan.reading.text)
-            if text and not (plan and plan.is_all) and (ids := encode(read)):
+            if text and (prefix_ids or not (plan and plan.is_all)) and (ids := encode(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
                 decoding = _of_segment(options.decoding, number, aligned=aligned) if changed else options.decoding

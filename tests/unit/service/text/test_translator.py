@@ -448,6 +448,16 @@ def test_a_prefix_begins_the_first_segment_alone(translator, tokenizer, manifest
     assert first.decode.max_target_tokens == min(room, manifest.max_target_tokens)
 
 
+@pytest.mark.parametrize(("text", "translation"), [("good", "guten"), ("{X}: {Y}", "{X}: {Y}")])
+def test_a_text_that_is_nothing_but_terms_needs_the_model_for_a_prefix_alone(translator, text, translation) -> None:
+    options = terms_of(GlossaryEntry("good", ("guten",)))
+    document = translator.prepare(text, options)
+    assert (document.grow(), [*document.segments]) == (translation, [])
+    prefix_ids = translator.prefix_ids("tom")
+    [segment] = translator.prepare(text, options._replace(prefix_ids=prefix_ids)).segments
+    assert segment.decode.prefix_ids == prefix_ids
+
+
 def test_a_prefix_leaves_the_limit_of_the_model(translator, manifest) -> None:
     options = RequestOptions(prefix_ids=translator.prefix_ids("G"), max_target_tokens=5)
     [segment] = translator.prepare("Good morning.", options).segments

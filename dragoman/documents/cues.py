@@ -42,7 +42,7 @@ class Cue(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The speech of one speaker in one cue, or a sound in brackets with lines of its own.
+    """The speech of one speaker in one cue, a sound in brackets with lines of its own, or a line of blanks.
 
     Attributes:
         cue: the index of the cue.
@@ -124,7 +124,7 @@ def _parts(cues: Sequence[Cue]) -> Iterator[Part]:
         lines: list[str] = []
         for number, line in enumerate(cue.lines):
             found = _SPEAKER.match(line)
-            begins = found or is_sound(line) or (lines and is_sound(lines[-1]))
+            begins = found or _stands_alone(line) or (lines and _stands_alone(lines[-1]))
             if begins and lines:
                 yield _part(index, first, prefix, lines)
             if begins or not lines:
@@ -132,6 +132,11 @@ def _parts(cues: Sequence[Cue]) -> Iterator[Part]:
             lines.append(line[len(prefix) :] if found else line)
         if lines:
             yield _part(index, first, prefix, lines)
+
+
+def _stands_alone(line: str) -> bool:
+    """Tell whether a line is a part of its own: a sound, or a line of blanks, which WebVTT may have inside a cue."""
+    return is_sound(line) or not line.strip()
 
 
 def _part(cue: int, first: int, prefix: str, lines: Sequence[str]) -> Part:

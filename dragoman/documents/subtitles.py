@@ -25,22 +25,26 @@ class _Syntax(NamedTuple):
         tag: the pattern of markup inside a line, see `Tagged.read`.
         read: turns source into text.
         write: turns text into source.
+        ends: matches a line that ends a cue; in WebVTT, a line of blanks does not.
     """
 
     tag: re.Pattern[str]
     read: Callable[[str], str]
     write: Callable[[str], str]
+    ends: re.Pattern[str]
 
 
 _SRT: Final = _Syntax(
     re.compile(r"<(?P<end>/)?(?P<name>b|i|u|s|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|(?P<stop>[♪♫]+)", re.IGNORECASE),
     str,
     str,
+    re.compile(r"\s*\Z"),
 )
 _VTT: Final = _Syntax(
     re.compile(r"<(?P<end>/)?(?P<name>c|i|b|u|lang|ruby|rt)(?:[\s.][^<>]*)?>|<[^<>]*>|(?P<stop>[♪♫]+)"),
     html.unescape,
     lambda text: "".join(_ENTITIES.get(character, character) for character in text),
+    re.compile(r"[\r\n]*\Z"),
 )
 
 
@@ -89,7 +93,7 @@ class Subtitles:
             syntax: the syntax of its format.
         """
         self._lines, self._syntax = lines, syntax
-        self._cues = list(_cues(lines))
+        self._cues = list(_cues(lines, syntax.ends))
         self._spoken = [_Spoken.read(speech, syntax) for speech in speeches(self._cues, syntax.tag)]
         self.texts = [
             DocumentText(to_html(spoken.text.tokens), f"cue {spoken.speech.parts[0].cue + 1}")
@@ -144,14 +148,14 @@ def read_vtt(content: bytes) -> Subtitles:
     return Subtitles(lines, _VTT)
 
 
-def _cues(lines: Sequence[str]) -> Iterator[Cue]:
-    """Find the cues: their text is the lines after a timing, up to an empty line or the next cue."""
+def _cues(lines: Sequence[str], ends: re.Pattern[str]) -> Iterator[Cue]:
+    """Find the cues: their text is the lines after a timing, up to the end of the cue or the next cue."""
     timings = [_TIMING.match(line) for line in lines]
     for index, timing in enumerate(timings):
         if timing is None:
             continue
         stop = index + 1
-        while stop < len(lines) and lines[stop].strip() and not _begins_cue(lines, timings, stop):
+        while stop < len(lines) and not ends.match(lines[stop]) and not _begins_cue(lines, timings, stop):
             stop += 1
         times = timing.groups(default="0")
         text = [line.rstrip("\r\n") for line in lines[index + 1 : stop]]

@@ -73,6 +73,16 @@ def test_only_the_words_of_a_vtt_file_change() -> None:
     assert translated(read_vtt(VTT.encode())).decode() == expected
 
 
+def test_a_line_of_blanks_ends_no_cue_of_vtt() -> None:
+    content = "WEBVTT\n\n00:01.000 --> 00:02.000\nGood {}\n \t\n{}\n\nNOTE none\n\n00:02.000 --> 00:03.000\nnow.\n \n"
+    document = read_vtt(content.format("morning", "how are you").encode())
+    assert [text.html for text in document.texts] == ["Good morning", "how are you now."]
+    assert document.write(["Good day", "a b c now."]).decode() == content.format("day", "a b c")
+    assert document.write([None] * 2).decode() == content.format("morning", "how are you")
+    subrip = srt("one\n \ntwo")
+    assert [text.html for text in read_srt(subrip).texts] == ["one"]
+
+
 def test_a_sentence_over_several_cues_is_one_text() -> None:
     document = read_srt(SRT.encode())
     assert [text.place for text in document.texts] == ["cue 1", "cue 3", "cue 3"]

@@ -6,7 +6,7 @@ text invisibly.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Final, NamedTuple
 
@@ -163,6 +163,7 @@ class RunParagraph:
     def _read(self, children: "Sequence[etree._Element]") -> None:
         """Read sibling elements."""
         names, index = self._names, 0
+        children = list(_apart(children, names))
         marks = [_field_marks(child) for child in children]
         while index < len(children):
             child = children[index]
@@ -172,7 +173,7 @@ class RunParagraph:
                 index = end
             elif child.tag == names.run:
                 self._read_run(child)
-            elif child.tag in names.holders:
+            elif child.tag in names.holders or _is_link(child.get(f"{_W}instr") or ""):
                 inner = next((each for each in child if each.tag == f"{_W}sdtContent"), child)
                 self._within(_Holder(child, inner), [each for each in inner if each.tag not in _PROPERTIES])
             elif child.tag in names.breaks:
@@ -195,7 +196,7 @@ class RunParagraph:
         """Read a field: the text of a link is translated; Word computes the result of other fields."""
         result = next((index for index, run in enumerate(runs) if "separate" in _field_marks(run)), None)
         code = "".join(text.text or "" for run in runs for text in run.iter(f"{_W}instrText"))
-        if result is None or code.split()[:1] != ["HYPERLINK"]:
+        if result is None or not _is_link(code):
             self._add(Kind.ALONE, _Moved(runs))
         else:
             self._within(_Field(runs[: result + 1], runs[-1:]), runs[result + 1 : -1])
@@ -264,6 +265,26 @@ def _key(form: "etree._Element | None") -> bytes:
         seen.attrib.pop(name, "")
     seen.tail = None
     return etree.tostring(seen, method="c14n") if len(seen) or seen.attrib else b""
+
+
+def _apart(children: "Iterable[etree._Element]", names: Names) -> "Iterator[etree._Element]":
+    """Yield sibling elements; a run with marks of a field beside other content becomes a run for each of its parts."""
+    for child in children:
+        form = child.find(names.format)
+        # A copy of a text box would not get the translations of its paragraphs.
+        is_mixed = _field_marks(child) and child.find(f".//{names.paragraph}") is None
+        parts = [part for part in child if part is not form] if is_mixed else []
+        for part in parts if len(parts) > 1 else ():
+            run = etree.Element(names.run, nsmap=child.nsmap)
+            run.extend(deepcopy(each) for each in (form, part) if each is not None)
+            yield run
+        if len(parts) <= 1:
+            yield child
+
+
+def _is_link(code: str) -> bool:
+    """Tell whether the code of a field makes it a link."""
+    return code.split()[:1] == ["HYPERLINK"]
 
 
 def _field_marks(run: "etree._Element") -> list[str]:

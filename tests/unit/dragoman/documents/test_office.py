@@ -173,6 +173,32 @@ def test_fields_stay_and_the_text_of_links_is_translated() -> None:
     assert rewritten(link, '<span id="0">there</span> it is') == link
 
 
+def test_the_text_of_a_simple_link_is_translated() -> None:
+    link = '<w:fldSimple w:instr=" HYPERLINK &quot;x&quot; "><w:r><w:t>there</w:t></w:r></w:fldSimple>'
+    body = f"<!-- a -->{link}<w:r><w:t> it is</w:t></w:r>{link.replace('HYPERLINK', 'REF')}"
+    html = '<wbr id="0"><span id="1">there</span> it is<wbr id="2">'
+    assert texts(paragraph(body)) == [html]
+    assert rewritten(body, html) == body
+
+
+def test_a_run_with_marks_of_a_field_beside_text_is_divided() -> None:
+    separate, behind = '<w:fldChar w:fldCharType="separate"/>', '<w:fldChar w:fldCharType="end"/>'
+    before = '<w:fldChar w:fldCharType="begin"/><w:instrText>HYPERLINK "x"</w:instrText>'
+    body = f"<w:r><w:rPr><w:b/></w:rPr><w:t>See </w:t>{before}{separate}<w:t>this</w:t>{behind}<w:t> now</w:t></w:r>"
+    html = 'See <span id="0">this</span> now'
+    assert texts(paragraph(body)) == [html]
+    divided = rewritten(body, html)
+    assert divided.count("<w:rPr><w:b/></w:rPr>") == divided.count("<w:r>") == 7
+    assert divided.replace("</w:r><w:r><w:rPr><w:b/></w:rPr>", "") == body
+
+
+def test_a_text_box_in_a_run_with_marks_of_a_field_is_translated() -> None:
+    box = "<w:pict><w:txbxContent><w:p><w:r><w:t>inside</w:t></w:r></w:p></w:txbxContent></w:pict>"
+    document = paragraph(f'<w:r><w:t>outside</w:t></w:r><w:r><w:fldChar w:fldCharType="end"/>{box}</w:r>')
+    written = member(translated(document), "word/document.xml")
+    assert ("OUTSIDE" in written, "INSIDE" in written) == (True, True)
+
+
 def test_a_field_that_goes_on_in_another_paragraph_stays() -> None:
     body = '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:t>words</w:t></w:r>'
     assert texts(paragraph(body)) == ['<wbr id="0">words']

@@ -36,6 +36,7 @@ _LIBRARIES: Final = {
     "dragoman.documents.po": "polib",
     "dragoman.documents.markdown": "markdown_it",
 }
+_SAY_LANGUAGE: Final = ("dragoman.documents.page", "dragoman.documents.xliff")  # formats that can state a language
 
 
 def installed_suffixes() -> Sequence[str]:
@@ -88,7 +89,8 @@ def say_language(name: str, content: bytes, source: str, target: str) -> bytes:
         source: language that the document was translated from; "": unknown.
         target: language that the document was translated into; "": unknown, and the content stays unchanged.
     """
-    if not target or format_of(name) != _READERS[".html"]:
+    module = format_of(name).partition(":")[0]
+    if not target or module not in _SAY_LANGUAGE:
         return content
-    said: bytes = load("dragoman.documents.page:say_language")(content, source, target)
+    said: bytes = load(f"{module}:say_language")(content, source, target)
     return said

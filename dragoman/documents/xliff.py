@@ -26,17 +26,22 @@ class _Version(NamedTuple):
     Attributes:
         units: the element names of units with a source and a target.
         state_of_unit: whether the unit has the attribute state; else the target has it.
+        says: the element names of holders of units with the target language ...
+        language: ... and the attribute with it.
     """
 
     units: str
     state_of_unit: bool
+    says: str
+    language: str
 
 
 _NAMESPACE: Final = "urn:oasis:names:tc:xliff:document:"
+_TWO: Final = _Version("segment", state_of_unit=True, says="xliff", language="trgLang")
 _VERSIONS: Final = {
-    f"{_NAMESPACE}1.2": _Version("trans-unit", state_of_unit=False),
-    f"{_NAMESPACE}2.0": _Version("segment", state_of_unit=True),
-    f"{_NAMESPACE}2.2": _Version("segment", state_of_unit=True),
+    f"{_NAMESPACE}1.2": _Version("trans-unit", state_of_unit=False, says="file", language="target-language"),
+    f"{_NAMESPACE}2.0": _TWO,
+    f"{_NAMESPACE}2.2": _TWO,
 }
 
 
@@ -147,6 +152,23 @@ class XliffDocument:
 def read_xliff(content: bytes) -> XliffDocument:
     """Read a file; raises ValueError if the content is no XLIFF."""
     return XliffDocument(content)
+
+
+def say_language(content: bytes, source: str, target: str) -> bytes:
+    """Set the language of the targets of a translated file, where the file states none: XLIFF 2 requires it.
+
+    Args:
+        content: the content of the file.
+        source: language that the file was translated from.
+        target: language that the file was translated into.
+    """
+    tree = safe_xml.parse(content)
+    space = etree.QName(tree.getroot()).namespace or ""
+    version = _VERSIONS[space]
+    unsaid = [each for each in tree.iter(f"{{{space}}}{version.says}") if not each.get(version.language)]
+    for each in unsaid:
+        each.set(version.language, target)
+    return safe_xml.serialized(tree) if unsaid else content
 
 
 def _is_translated(element: "etree._Element") -> bool:

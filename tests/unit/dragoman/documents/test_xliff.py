@@ -1,6 +1,7 @@
 import pytest
 from lxml import etree
 
+from dragoman.documents.formats import say_language
 from dragoman.documents.mixed import MixedText, Vocabulary
 from dragoman.documents.xliff import XliffDocument, read_xliff
 from tests.unit.dragoman.documents.pretend import translated
@@ -142,3 +143,17 @@ def test_texts_are_named_by_their_lines_and_placeholders_are_protected() -> None
 def test_another_file_is_refused(content: bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         read_xliff(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "before", "behind"),
+    [
+        (one("<trans-unit/>"), b"<file", b'<file target-language="de"'),
+        (two("<unit/>"), b'srcLang="en"', b'srcLang="en" trgLang="de"'),
+    ],
+)
+def test_a_file_that_does_not_say_the_language_of_its_targets_gets_it(content: bytes, before, behind) -> None:
+    said = content.replace(before, behind)
+    assert say_language("a.XLF", content, "en", "de") == said
+    assert say_language("a.xliff", said, "en", "fr") == said
+    assert say_language("a.xlf", content, "en", "") == content

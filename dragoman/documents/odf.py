@@ -9,7 +9,7 @@ from dragoman.documents.mixed import MixedText, Vocabulary
 
 _TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _PARAGRAPHS: Final = (f"{_TEXT}p", f"{_TEXT}h")
-_DELETED: Final = f"{_TEXT}tracked-changes"
+_NOT_READ: Final = (f"{_TEXT}tracked-changes", "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}annotation")
 _VOCABULARY: Final = Vocabulary(
     holds=lambda element: element.tag in (f"{_TEXT}span", f"{_TEXT}a"),
     breaks=lambda element: element.tag in (f"{_TEXT}line-break", f"{_TEXT}tab"),
@@ -19,7 +19,7 @@ _VOCABULARY: Final = Vocabulary(
 
 
 def odf_paragraphs(root: "etree._Element") -> Iterator[MixedText]:
-    """Yield the paragraphs of a part, without deleted paragraphs that are kept as tracked changes."""
+    """Yield the paragraphs of a part, without comments and deleted paragraphs that are kept as tracked changes."""
     for element in root.iter(*_PARAGRAPHS):
-        if next(element.iterancestors(_DELETED), None) is None:
+        if next(element.iterancestors(*_NOT_READ), None) is None:
             yield MixedText(element, _VOCABULARY)

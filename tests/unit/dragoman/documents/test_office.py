@@ -104,6 +104,14 @@ def test_only_the_words_of_an_odt_file_change() -> None:
     assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
 
 
+def test_comments_of_an_odt_file_are_not_translated() -> None:
+    comment = "<office:annotation><text:p>a comment</text:p></office:annotation>"
+    content = ODT_CONTENT.replace(">12<", f">one{comment} two<")
+    document = read_odt(odt(content))
+    assert texts(document)[-1] == 'one<wbr id="0"> two'
+    assert f">ONE{comment} TWO<" in member(translated(document), "content.xml")
+
+
 def test_where_there_is_no_translation_the_parts_stay() -> None:
     for content, read, name in (
         (odt(), read_odt, "content.xml"),

@@ -19,7 +19,7 @@ from service.text.alignment import Link, Side
 _LEAST_WEIGHT: Final = 0.4
 _LEAST_WEIGHT_IN_RUN: Final = 0.5
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = re.compile(r"(?<!_)_*[^\W_]\w*")  # underscores alone are no word
 _IN_UNSPACED: Final = re.compile(f"[{UNSPACED}]+")
 
 

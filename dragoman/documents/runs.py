@@ -6,9 +6,9 @@ text invisibly.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from lxml import etree
 
@@ -275,7 +275,7 @@ def _apart(children: "Iterable[etree._Element]", names: Names) -> "Iterator[etre
         is_mixed = _field_marks(child) and child.find(f".//{names.paragraph}") is None
         parts = [part for part in child if part is not form] if is_mixed else []
         for part in parts if len(parts) > 1 else ():
-            run = etree.Element(names.run, nsmap=child.nsmap)
+            run = etree.Element(names.run, nsmap=cast("Mapping[str, str]", child.nsmap))
             run.extend(deepcopy(each) for each in (form, part) if each is not None)
             yield run
         if len(parts) <= 1:

@@ -121,11 +121,12 @@ class ServerProcess:
             names: of models, in place of the model of the repository.
             environment: variables on top of ours.
         """
+        has_models = names or any(argument.startswith("--models") for argument in arguments)
         defaults = {
             "--address": "127.0.0.1:0",
             "--http-address": "none",
             "--metrics-address": "127.0.0.1:0",
-        } | ({} if names else {"--models": str(BUNDLE)})
+        } | ({} if has_models else {"--models": str(BUNDLE)})
         given = [f"{flag}={value}" for flag, value in defaults.items()]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
         reading, writing = os.pipe() if log is None else (None, os.open(log, os.O_WRONLY))

@@ -1,7 +1,8 @@
 """One HTTP/1.1 connection: uvicorn's protocol, with limits on overdue requests, header size and unread answers.
 
-uvicorn itself waits without limit for the rest of a request, accepts headers of any size, and waits without limit for a
-client that does not read its answer (observed in 0.54).
+uvicorn itself waits without limit for the rest of a request, accepts headers and trailers of any size, takes trailers
+for headers, waits without limit for a client that does not read its answer, and sends chunks to clients of HTTP/1.0
+(observed in 0.54).
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 import httptools
+from starlette.types import Message, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
@@ -48,8 +50,7 @@ class Connection(HttpToolsProtocol):
         self._is_last = is_last
         self._owes_since_s: float | None = self._began_s  # missing: headers, or the rest of a request answered early
         self._unread_since_s: float | None = None
-        self._in_head = False
-        self._head_bytes = 0
+        self._head_bytes = 0  # received, and not of a body
         self._complete = True  # whether the latest request has arrived completely, with its body
         self._plain_bytes = 0  # remaining bytes of a body that the parser does not read
         self._deaf = False
@@ -91,16 +92,16 @@ class Connection(HttpToolsProtocol):
         if self._plain_bytes:
             self._take_plain(data)
             return
+        self._head_bytes += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._take_plain(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self._refuse(400, "the request is not valid HTTP/1.1")
-        if self._in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD_BYTES:
-                self._refuse(431, f"the headers of a request must be at most {MAX_HEAD_BYTES} bytes")
+        if self._head_bytes > MAX_HEAD_BYTES:
+            what = "headers of a request, and what its chunks have around the body,"
+            self._refuse(431, f"the {what} must be at most {MAX_HEAD_BYTES} bytes")
 
     def on_message_begin(self) -> None:
         """Begin a request.
@@ -113,26 +114,34 @@ class Connection(HttpToolsProtocol):
             self._deaf = True
             raise httptools.HttpParserError("a request before the answer to the last")
         super().on_message_begin()
-        self._in_head, self._complete, self._head_bytes = True, False, 0
+        self._complete = False
         self._owes_since_s = time.monotonic()
 
     def on_headers_complete(self) -> None:
         """Begin the call, unless the headers are refused."""
-        self._in_head = False
         self._check_head()
         self._owes_since_s = None
+        if self.parser.get_http_version() == "1.0":
+            self.app = self._without_chunks
         super().on_headers_complete()
         is_old = self._max_age_s and time.monotonic() - self._began_s > self._max_age_s
         if is_old or self._is_last():
             self.cycle.keep_alive = False
         if self.parser.should_upgrade():
             self._stay()
+        self.headers = []  # trailers go here: they are no headers of the request
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body; it pays for the frame of its chunk, unless that is larger."""
+        self._head_bytes = max(0, self._head_bytes - 2 * len(body))
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Note that the request has arrived completely."""
         if self._plain_bytes:
             return
         self._complete = True
+        self._head_bytes = 0
         self._owes_since_s = None
         super().on_message_complete()
 
@@ -159,6 +168,17 @@ class Connection(HttpToolsProtocol):
             self._refuse(501, "transfer-encoding: a body may be chunked, and nothing else")
         if self._deaf:
             raise httptools.HttpParserError("refused")
+
+    async def _without_chunks(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application for a client of HTTP/1.0: the end of the connection ends a body without a length."""
+        cycle = self.cycle
+        cycle.chunked_encoding = False
+
+        async def send_plain(message: Message) -> None:
+            cycle.expected_content_length = len(message.get("body", b""))  # uvicorn wants the length that remains
+            await send(message)
+
+        await self.config.loaded_app(scope, receive, send_plain)
 
     def _stay(self) -> None:
         """Answer an upgrade request, as sent by Java's own client, like a normal request.
@@ -187,7 +207,7 @@ class Connection(HttpToolsProtocol):
         """Send an error in place of the application, only once, and end the connection."""
         if self._deaf:
             return
-        self._deaf, self._in_head = True, False
+        self._deaf = True
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.keep_alive = False

@@ -50,7 +50,7 @@ class Connection(HttpToolsProtocol):
         self._is_last = is_last
         self._owes_since_s: float | None = self._began_s  # missing: headers, or the rest of a request answered early
         self._unread_since_s: float | None = None
-        self._head_bytes = 0  # received, and not of a body
+        self._head_bytes = 0  # received outside of bodies; less is counted for the framing of chunks
         self._complete = True  # whether the latest request has arrived completely, with its body
         self._plain_bytes = 0  # remaining bytes of a body that the parser does not read
         self._deaf = False
@@ -132,7 +132,7 @@ class Connection(HttpToolsProtocol):
         self.headers = []  # trailers go here: they are no headers of the request
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body; it pays for the frame of its chunk, unless that is larger."""
+        """Take a part of the body; as many bytes of framing do not count."""
         self._head_bytes = max(0, self._head_bytes - 2 * len(body))
         super().on_body(body)
 

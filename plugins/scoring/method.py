@@ -127,6 +127,7 @@ def _bad_pairs(pairs: Sequence[pb.TextPair], settings: Settings) -> Iterator[Fie
     """Refuse pairs whose scores might not fit one message."""
     if not 1 <= len(pairs) <= settings.max_contents:
         yield FieldViolation("pairs", f"must hold 1 to {settings.max_contents} pairs, holds {len(pairs)}")
+        return  # any number of pairs would hold the event loop up
     limit_bytes = settings.max_answer_bytes // _SCORE_BYTES
     if (size := sum(len(pair.target_text.encode()) for pair in pairs)) > limit_bytes:
         yield FieldViolation(

@@ -9,12 +9,12 @@ import structlog
 from dragoman import language
 from dragoman.bundle import Manifest
 from dragoman.errors import DataError, FieldViolation, UnknownGlossaryError
-from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
+from dragoman.glossary import SUFFIXES, GlossaryFile
 from dragoman.v1 import translation_pb2 as pb
 from plugins.file_identity import FileIdentity
 from plugins.terms import placeholders
 from plugins.terms.finding import Index
-from plugins.terms.limits import bad_glossary
+from plugins.terms.limits import bad_glossary, entry_of
 from plugins.terms.terms import Terms
 from service.calls.limits import raise_if_any
 from service.handlers.glossaries import Glossaries
@@ -117,7 +117,7 @@ class StoredGlossaries(Glossaries):
             "glossary": bool(glossary.entries or glossary.names),
             "protect_placeholders": options.protect_placeholders,
         }
-        yield from bad_glossary(list(map(_entry, glossary.entries)), glossary.names)
+        yield from bad_glossary(glossary)
         if options.HasField("sampling"):  # nothing ensures that drawn tokens contain the terms
             for field in filter(asked.get, asked):
                 yield FieldViolation(f"options.{field}", "must be left out where options.sampling is given")
@@ -144,7 +144,7 @@ class StoredGlossaries(Glossaries):
         # At the same place the longest term counts, of equal ones that of the first glossary.
         indexes = [each.terms for each in stored]
         if glossary.entries:
-            indexes.insert(0, Index(map(_entry, glossary.entries)))
+            indexes.insert(0, Index(map(entry_of, glossary.entries)))
         if not (indexes or options.protect_placeholders):
             return None
         return Terms(indexes, placeholders.find if options.protect_placeholders else None)
@@ -209,7 +209,3 @@ def _look(folder: Path) -> dict[Path, FileIdentity]:
         except FileNotFoundError:  # the file was removed after listing
             continue
     return found
-
-
-def _entry(entry: pb.GlossaryEntry) -> GlossaryEntry:
-    return GlossaryEntry(entry.source_term, tuple(entry.target_terms), entry.ignore_case)

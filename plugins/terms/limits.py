@@ -1,23 +1,26 @@
 """The limits of the glossary of a request."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from dragoman.errors import FieldViolation
 from dragoman.glossary import MAX_FORMS, GlossaryEntry, crowded, wrong_term
+from dragoman.v1 import translation_pb2 as pb
 
 # For one call: sorting this many before admission takes a millisecond.
 MAX_ENTRIES: Final = 1_000
 MAX_NAMES: Final = 16
 
 
-def bad_glossary(entries: Sequence[GlossaryEntry], names: Sequence[str]) -> Iterator[FieldViolation]:
+def bad_glossary(glossary: pb.Glossary) -> Iterator[FieldViolation]:
     """Find errors in the glossary of a request: in its own entries, and in the number of stored ones that it names."""
-    for field, count, most in (("entries", len(entries), MAX_ENTRIES), ("names", len(names), MAX_NAMES)):
+    counts = (("entries", len(glossary.entries), MAX_ENTRIES), ("names", len(glossary.names), MAX_NAMES))
+    for field, count, most in counts:
         if count > most:
             yield FieldViolation(f"options.glossary.{field}", f"must hold at most {most}, holds {count}")
-    forms_of = dict(crowded(entries[:MAX_ENTRIES]))
-    for place, entry in enumerate(entries[:MAX_ENTRIES]):
+    entries = list(map(entry_of, glossary.entries[:MAX_ENTRIES]))  # all of any number would hold the event loop up
+    forms_of = dict(crowded(entries))
+    for place, entry in enumerate(entries):
         field = f"options.glossary.entries[{place}]"
         if wrong := wrong_term(entry.source_term):
             yield FieldViolation(f"{field}.source_term", wrong)
@@ -33,3 +36,8 @@ def bad_glossary(entries: Sequence[GlossaryEntry], names: Sequence[str]) -> Iter
         for number, term in enumerate(entry.target_terms[:MAX_FORMS]):
             if wrong := wrong_term(term):
                 yield FieldViolation(f"{field}.target_terms[{number}]", wrong)
+
+
+def entry_of(entry: pb.GlossaryEntry) -> GlossaryEntry:
+    """Give an entry of a request."""
+    return GlossaryEntry(entry.source_term, tuple(entry.target_terms), entry.ignore_case)

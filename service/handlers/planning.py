@@ -123,11 +123,11 @@ class Planner:
         """
         contents = request.contents
         record.texts = len(contents)
-        is_small = sum(map(len, contents)) <= self._small
+        is_small = len(contents) <= self._settings.max_contents and sum(map(len, contents)) <= self._small
         route = self._routes.find(request, self._gate.catalog())
         if route is not None and all(map(_TAKES_CALLS, route.models)):
             is_named = request.request_id in ("", record.request_id)  # the record has a valid id
-            if not (is_small and is_named and 0 < len(contents) <= self._settings.max_contents):
+            if not (is_small and is_named and contents):
                 validation.check_texts(request, self._settings, one_answer=not wants_deltas)
             for model in route.models:
                 held.enter_context(model.held())

@@ -196,7 +196,8 @@ def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: 
     alternatives = min(options.alternatives, MAX_BEAM_SIZE)  # more alternatives are another error
     alignments = _ALIGNMENT_TEXTS if options.alignments else 0
     limit_bytes = answerable_bytes(settings, alternatives, alignments)
-    if not one_answer or sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
+    # No character takes more bytes. Too many texts are not walked, which would hold the event loop up.
+    if violations or not one_answer or sum(map(len, contents)) * 4 <= limit_bytes:
         return violations
     size = sum(size for text in contents if (size := len(text.encode())) <= settings.max_text_bytes)
     if size > limit_bytes:

@@ -157,6 +157,33 @@ async def test_what_is_no_json_is_one_clear_error(body: bytes, message: str) -> 
     assert caught.value.message == message
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"' + "," * 60_000 + '"',
+        r'"\",' + "," * 60_000 + '"',
+        r'"\\\",' + "," * 60_000 + r'\\"',
+        '"' + r"\"" * 210_000 + ',"',
+    ],
+)
+def test_commas_and_quotes_of_texts_are_no_values(value: str) -> None:
+    assert json_messages.load(f'{{"a": [{value}, {value}, 1]}}'.encode()) == {"a": [*[json.loads(value)] * 2, 1]}
+
+
+@pytest.mark.parametrize("value", ["1", '"a"', '"' + r"\"" + '"', r'"\\"', '"a,"'])
+@pytest.mark.parametrize("name", ["", '"{}":'])
+def test_too_many_values_are_refused_before_they_are_read(monkeypatch, name: str, value: str) -> None:
+    inner = [name.format(number) + value for number in range(json_messages.MAX_VALUES)]
+    opened, closed = "{}" if name else "[]"
+    most = (opened + ",".join(inner) + closed).encode()
+    assert len(json_messages.load(most)) == json_messages.MAX_VALUES
+    monkeypatch.setattr("json.loads", lambda *_, **__: pytest.fail("it was read"))
+    for more in (inner, [*inner, *inner]):
+        body = (opened + ",".join([*more, name + value, name + value]) + closed).encode()
+        with pytest.raises(InvalidRequestError, match="at most 50000 values"):
+            json_messages.load(body)
+
+
 def test_numbers_of_values_count_all_levels() -> None:
     content = {"contents": ["a"] * (json_messages.MAX_VALUES - 1)}
     assert json_messages.load(json.dumps(content).encode()) == content

@@ -169,6 +169,13 @@ async def test_the_number_of_pairs_is_bounded(played, pairs: int, said: str) -> 
     assert refused.value.violations == [("pairs", said)]
 
 
+async def test_of_too_many_pairs_the_texts_are_not_measured(played) -> None:
+    text = "b" * (Settings().max_answer_bytes // 8 // 1000)  # together they are too large, too
+    with pytest.raises(InvalidRequestError) as refused:
+        await method.score(played.handlers, request_of(*[("a", text)] * 1025), CONTEXT)
+    assert refused.value.violations == [("pairs", "must hold 1 to 1024 pairs, holds 1025")]
+
+
 async def test_all_that_is_wrong_is_named(played) -> None:
     size = Settings().max_answer_bytes // 8
     asked = request_of(("a", "b" * (size + 1)), source_language_code="English", request_id="a b", priority=9)

@@ -15,6 +15,7 @@ from dragoman.v1 import translation_pb2 as pb
 from plugins.batch.answers import check_contents
 from plugins.batch.method import batch_route
 from plugins.terms.glossaries import StoredGlossaries
+from plugins.terms.limits import entry_of
 from service.handlers import validation
 from service.handlers.route import Route
 from service.handlers.source_language import source_language_of
@@ -180,6 +181,12 @@ def test_the_number_of_texts_is_bounded(catalog, count: int) -> None:
         check(asked, catalog, SETTINGS)
     else:
         assert wrong(catalog, asked) == {"contents": f"must hold 1 to 3 texts, holds {count}"}
+
+
+def test_too_many_texts_are_not_measured(catalog) -> None:
+    with pytest.raises(InvalidRequestError) as refused:  # together they are too large, too
+        check(request(*["a" * TEXT_BYTES] * 4), catalog, SETTINGS, one_answer=True)
+    assert refused.value.violations == [("contents", "must hold 1 to 3 texts, holds 4")]
 
 
 @pytest.mark.parametrize("character", ["a", "é", "你", "😀"])
@@ -459,6 +466,15 @@ def test_a_glossary_has_few_enough_good_terms(catalog: Catalog) -> None:
         "options.glossary.entries[1].target_terms": "must hold at most 16, holds 17",
         "options.glossary.entries[1].target_terms[1]": "must have 1 to 256 characters, has 0",
     }
+
+
+def test_of_a_glossary_with_too_many_entries_the_first_are_read(catalog: Catalog, monkeypatch) -> None:
+    read: list[pb.GlossaryEntry] = []
+    monkeypatch.setattr("plugins.terms.limits.entry_of", lambda entry: read.append(entry) or entry_of(entry))
+    glossary = pb.Glossary(entries=[pb.GlossaryEntry(source_term="a")] * 5_000)
+    found = wrong(catalog, request(options=pb.TranslateOptions(glossary=glossary)))
+    assert found == {"options.glossary.entries": "must hold at most 1000, holds 5000"}
+    assert len(read) == 1_000
 
 
 def test_of_a_known_route_the_texts_and_the_name_of_a_request_are_checked(catalog) -> None:

@@ -33,6 +33,7 @@ from service.rpc.listener import Listener
 from service.rpc.translation import Translation
 from service.security.access import access_of
 from service.security.addresses import cannot_listen
+from service.security.connection_limits import HANDSHAKE_TIMEOUT_S
 from service.settings import Settings, SettingsError
 from service.signals import Signals
 from service.telemetry import logs
@@ -181,6 +182,8 @@ class _Server:
             server, _ = prometheus_client.start_http_server(address.port, address.host, registry=self._metrics.registry)
         except OSError as error:
             raise cannot_listen(address, "--metrics-address", error) from error
+        server.RequestHandlerClass.timeout = HANDSHAKE_TIMEOUT_S  # type: ignore[attr-defined]  # each takes a thread
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that left or was silent
         _log.info(f"metrics on {address._replace(port=server.server_port)}")
         try:
             yield

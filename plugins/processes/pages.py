@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from http.server import ThreadingHTTPServer
 from threading import Lock, Thread
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, MetricsHandler
 from prometheus_client.metrics_core import Metric
@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from dragoman.exit_codes import EXIT_OK
 from plugins.processes.totals import Page, Totals, page_from_json, page_of
+from service.security.connection_limits import HANDSHAKE_TIMEOUT_S
 
 _PATIENCE_S: Final = 2.0  # for the answer of a process
 
@@ -50,7 +51,9 @@ def show_sum(
     """
     registry = CollectorRegistry()
     registry.register(SumOfServers(names))
-    server = ThreadingHTTPServer(("", 0), MetricsHandler.factory(registry), bind_and_activate=False)
+    handler: Any = MetricsHandler.factory(registry)
+    handler.timeout = HANDSHAKE_TIMEOUT_S  # each connection takes a thread
+    server = ThreadingHTTPServer(("", 0), handler, bind_and_activate=False)
     server.socket.close()
     server.socket = listening
     Thread(target=server.serve_forever, daemon=True).start()

@@ -1,9 +1,11 @@
+import socket
 import urllib.request
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from dragoman import InvalidRequestError
+from tests.server_process import PATIENCE_S
 
 
 def test_the_page_is_openmetrics_on_a_port_of_its_own(server) -> None:
@@ -16,6 +18,28 @@ def test_the_page_is_openmetrics_on_a_port_of_its_own(server) -> None:
     assert page.endswith("# EOF\n")
     assert list(text_string_to_metric_families(page))
     assert server.metrics_address != server.address
+
+
+IMPATIENT = """
+import sys
+from plugins.processes import pages
+from service import server
+server.HANDSHAKE_TIMEOUT_S = pages.HANDSHAKE_TIMEOUT_S = 0.5
+from dragoman.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_silent_connection_is_ended(serve, processes: int) -> None:
+    server = serve(f"--processes={processes}", program=("-c", IMPATIENT))
+    host, _, port = server.metrics_address.rpartition(":")
+    for begun in (b"", b"GET /metrics HTTP/1.1\r\nhost:"):
+        with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
+            connection.sendall(begun)
+            assert connection.recv(1) == b""
+    assert server.metric("slots") > 0
+    assert not any("Traceback" in line for line in server.log)
 
 
 def test_the_model_is_described(server) -> None:

@@ -62,12 +62,24 @@ def check(out: Path) -> None:
     Raises:
         NoReleaseError: one of them finds something.
     """
-    files = sorted(map(str, out.iterdir()))
-    wheels = [file for file in files if file.endswith(".whl")]
-    for tool, *words in (["twine", "check", "--strict", *files], ["check_wheel_contents", *wheels]):
-        done = subprocess.run([sys.executable, "-m", tool, *words], capture_output=True, text=True)
-        if done.returncode:
-            raise NoReleaseError(f"{tool}: {' '.join((done.stdout + done.stderr).split())}")
+    _run("twine", "check", "--strict", *sorted(map(str, out.iterdir())))
+    check_wheels(sorted(out.glob("*.whl")))
+
+
+def check_wheels(wheels: Sequence[Path]) -> None:
+    """Have check-wheel-contents check what wheels hold.
+
+    Raises:
+        NoReleaseError: it finds something.
+    """
+    # W002, equal files: bundles of different models have the same tokenizer and some of the same graphs.
+    _run("check_wheel_contents", "--ignore", "W002", *map(str, wheels))
+
+
+def _run(tool: str, *words: str) -> None:
+    done = subprocess.run([sys.executable, "-m", tool, *words], capture_output=True, text=True)
+    if done.returncode:
+        raise NoReleaseError(f"{tool}: {' '.join((done.stdout + done.stderr).split())}")
 
 
 def _hatchling(source: Path, target: str, out: Path, epoch_s: int) -> Path:

@@ -20,6 +20,7 @@ from mypy import api
 from packaging.requirements import Requirement
 
 from bench.server_process import running
+from deploy.release import packages
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = ROOT / "dragoman" / "pyproject.toml"
@@ -139,6 +140,11 @@ def top_level(wheel: Path) -> set[str]:
 def test_each_wheel_puts_one_package_into_site_packages(client: Built, server: Built) -> None:
     assert top_level(client.wheel) == {"dragoman"}
     assert top_level(server.wheel) == {"dragoman_server"}
+
+
+def test_a_release_accepts_the_contents_of_both_wheels(client: Built, server: Built) -> None:
+    pytest.importorskip("check_wheel_contents", reason="check-wheel-contents is not installed")
+    packages.check_wheels([client.wheel, server.wheel])
 
 
 def test_each_wheel_brings_its_licence(client: Built, server: Built) -> None:

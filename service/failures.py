@@ -1,4 +1,4 @@
-"""Errors of the server itself: logged by class and place only, since the message of an error may hold a text."""
+"""Errors of the server itself: logged by class and place, since the message of an error may hold a text."""
 
 import traceback
 
@@ -11,7 +11,8 @@ _log = structlog.get_logger()
 
 def unexpected(error: Exception) -> InternalError:
     """Log an error of the server itself, and give the error that a caller gets for it."""
-    _log.error("unexpected error", error=type(error).__name__, at=traceback.format_tb(error.__traceback__))
+    why = {"why": error.strerror} if isinstance(error, OSError) else {}  # the system's words, such as: disk full
+    _log.error("unexpected error", error=type(error).__name__, **why, at=traceback.format_tb(error.__traceback__))
     return failed()
 
 

@@ -60,12 +60,16 @@ class Documents:
 
     Args:
         max_contents: the limit of texts in one message.
+
+    Attributes:
+        failures: counts documents that were lost.
     """
 
     def __init__(self, handlers: TranslationHandlers, gate: Gate, metrics: Metrics, max_contents: int) -> None:
         self._handlers = handlers
         self._gate = gate
         self._metrics = metrics
+        self.failures = metrics.document_failures_total
         self._message_texts = min(_MESSAGE_TEXTS, max_contents)
 
     async def translate(self, asked: AskedDocument, context: CallContext) -> bytes:

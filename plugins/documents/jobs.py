@@ -84,7 +84,7 @@ class DocumentJobs:
         job = DocumentJob(context.protocol, context.caller.name, asked.name, len(asked.content))
         try:
             if self._folder is not None:
-                self._forget_others(await _on_disk(self._folder.sweep, KEEP_S))
+                self._forget_others(await self._on_disk(self._folder.sweep, KEEP_S))
             outgoing = self._outgoing(job)
         except DragomanError as error:
             self._handlers.refuse(METHOD, context, error)
@@ -100,7 +100,7 @@ class DocumentJobs:
             for old in outgoing:
                 await self.forget(old)
             if self._folder is not None:
-                await _on_disk(self._folder.announce, job.id, _entry(job))
+                await self._on_disk(self._folder.announce, job.id, _entry(job))
         except BaseException:  # nobody learns its name
             await self.forget(job)
             raise
@@ -114,7 +114,7 @@ class DocumentJobs:
         """
         job = self._jobs.get(job_id)
         if self._folder is not None and (job is None or _is_translated(job)):
-            found = await _on_disk(self._folder.read, job_id)
+            found = await self._on_disk(self._folder.read, job_id)
             job = None if found is None else _kept(job_id, *found)
         return job if job and job.protocol is protocol else None
 
@@ -123,7 +123,7 @@ class DocumentJobs:
         if known := self._jobs.pop(job.id, None):
             known.task.cancel()
         if self._folder is not None:
-            await _tried(self._folder.remove, job.id)
+            await self._tried(self._folder.remove, job.id)
 
     async def _translate(self, asked: AskedDocument, context: CallContext) -> bytes:
         try:
@@ -156,14 +156,14 @@ class DocumentJobs:
             return content
         written = "" if error is None else to_text_error(error).SerializeToString().hex()
         entry = _entry(job)._replace(is_done=True, error=written)
-        await _on_disk(self._folder.keep, job.id, entry, content)
+        await self._on_disk(self._folder.keep, job.id, entry, content)
         return b""
 
     async def _beat(self, job_id: str) -> None:
         """Mark a job as alive, periodically."""
         while self._folder is not None:
             await asyncio.sleep(BEAT_S)
-            await _tried(self._folder.touch, job_id)
+            await self._tried(self._folder.touch, job_id)
 
     def _forget_others(self, kept: Container[str]) -> None:
         """Forget finished jobs that were fetched from another server."""
@@ -182,7 +182,7 @@ class DocumentJobs:
     def _expire(self, job_id: str) -> None:
         self._jobs.pop(job_id, None)
         if self._folder is not None:
-            self._sweeping = asyncio.create_task(_tried(self._folder.sweep, KEEP_S))
+            self._sweeping = asyncio.create_task(self._tried(self._folder.sweep, KEEP_S))
 
     def _outgoing(self, new: DocumentJob) -> list[DocumentJob]:
         """List the client's oldest unfetched results that have to go to make room for a document.
@@ -212,23 +212,22 @@ class DocumentJobs:
         """Give the jobs of a client, or of all clients, oldest first."""
         return [job for job in self._jobs.values() if client in (None, job.client)]
 
+    async def _on_disk(self, work: Callable[..., _T], *arguments: object) -> _T:
+        """Have a folder do something, on a thread.
 
-async def _on_disk(work: Callable[..., _T], *arguments: object) -> _T:
-    """Have a folder do something, on a thread.
+        Raises:
+            InternalError: it cannot; the log says why.
+        """
+        try:
+            return await asyncio.to_thread(work, *arguments)
+        except OSError as error:
+            self._documents.failures.inc()
+            raise unexpected(error) from None
 
-    Raises:
-        InternalError: it cannot; the log says why.
-    """
-    try:
-        return await asyncio.to_thread(work, *arguments)
-    except OSError as error:
-        raise unexpected(error) from None
-
-
-async def _tried(work: Callable[..., object], *arguments: object) -> None:
-    """Have a folder do something if it can; where it cannot, the log says why."""
-    with suppress(InternalError):
-        await _on_disk(work, *arguments)
+    async def _tried(self, work: Callable[..., object], *arguments: object) -> None:
+        """Have a folder do something if it can; where it cannot, the log says why."""
+        with suppress(InternalError):
+            await self._on_disk(work, *arguments)
 
 
 def _is_translated(job: DocumentJob) -> bool:

@@ -265,13 +265,16 @@ def fail(monkeypatch, method: str) -> list[str]:
     return called
 
 
-async def test_a_folder_that_takes_no_file_fails_the_document(two, monkeypatch) -> None:
+async def test_a_folder_that_takes_no_file_fails_the_document(two, played, monkeypatch, capsys) -> None:
     fail(monkeypatch, "keep")
     job = await two[0].begin(asked(b"12"), context())
     with pytest.raises(InternalError):
         await job.task
     with pytest.raises(InternalError):
         (await two[0].find(CallProtocol.DEEPL, job.id)).task.result()
+    assert "OSError" in (log := capsys.readouterr().out)
+    assert "stale" in log
+    assert played.metrics.total("document_failures_total") == 1
 
 
 @pytest.mark.parametrize(("method", "records"), [("sweep", ["INTERNAL"]), ("announce", ["CANCELLED"])])

@@ -5,6 +5,7 @@ of the flags, or without them its own.
 """
 
 import argparse
+import ipaddress
 import os
 import socket
 import ssl
@@ -31,7 +32,7 @@ def channel(host: str, port: int, pair: Pair | None) -> grpc.Channel:
     Any certificate is trusted, whoever it is made out for: what listens in this container is the server. Not that of
     the file, which may have been replaced by a broken one since, while the server goes on with the old one.
     """
-    address = f"{host}:{port}"
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if not os.environ.get("DRAGOMAN_TLS_CERTIFICATE"):
         return grpc.insecure_channel(address)
     served, name = _identity(host, port, pair)
@@ -41,7 +42,7 @@ def channel(host: str, port: int, pair: Pair | None) -> grpc.Channel:
 
 
 def _identity(host: str, port: int, pair: Pair | None) -> tuple[str, str]:
-    """Give the certificate that the server shows, in PEM, and a name in it.
+    """Give the certificate that the server shows, in PEM, and a name in it that gRPC can compare.
 
     Raises:
         OSError: there is none, or it has expired.
@@ -58,9 +59,19 @@ def _identity(host: str, port: int, pair: Pair | None) -> tuple[str, str]:
     context.load_verify_locations(cadata=served)
     with socket.create_connection((host, port), TIMEOUT_S) as connection, context.wrap_socket(connection) as tls:
         names = (tls.getpeercert() or {}).get("subjectAltName", ())
-    if not names:
-        raise OSError("the certificate is made out for nobody: it has no subjectAltName")
-    return served, str(names[0][1]).replace("*", "any")
+    for kind, name in names:
+        if kind == "DNS":
+            return served, str(name).replace("*", "any")
+        if kind == "IP Address":
+            return served, str(ipaddress.ip_address(str(name).strip()))
+    raise OSError("the certificate is made out for no host: its subjectAltName has no DNS name and no IP address")
+
+
+def _listening(address: str) -> tuple[str, int]:
+    """Give where the address of the server can be reached from this host: a host without brackets, and a port."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    return {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), int(port)
 
 
 def status(host: str, port: int, pair: Pair | None) -> str:
@@ -77,7 +88,7 @@ def status(host: str, port: int, pair: Pair | None) -> str:
 
 
 def main() -> int:
-    """Check the port that ``DRAGOMAN_ADDRESS`` names, on this host."""
+    """Check the server at ``DRAGOMAN_ADDRESS``."""
     parser = argparse.ArgumentParser("healthcheck.py", description="Ask the server in this container how it is.")
     own = {name: os.environ.get(f"DRAGOMAN_TLS_{name}") for name in ("CERTIFICATE", "KEY")}
     what = "to show to a server that wants one (%(default)s)"
@@ -87,9 +98,13 @@ def main() -> int:
     parser.add_argument("--tls-key", default=own["KEY"], metavar="FILE", help="PEM file of its key (%(default)s)")
     options = parser.parse_args()
     mutual = os.environ.get("DRAGOMAN_TLS_CLIENT_CA")
+    if mutual and not (options.tls_cert and options.tls_key):
+        print(
+            "DRAGOMAN_TLS_CLIENT_CA needs a certificate and its key to show: --tls-cert and --tls-key, or the server's"
+        )
+        return 1
     pair = Pair(Path(options.tls_cert), Path(options.tls_key)) if mutual else None
-    port = int(os.environ.get("DRAGOMAN_ADDRESS", "127.0.0.1:50051").rpartition(":")[2])
-    state = status("127.0.0.1", port, pair)
+    state = status(*_listening(os.environ.get("DRAGOMAN_ADDRESS", "127.0.0.1:50051")), pair)
     print(state)
     return 0 if state == "SERVING" else 1
 

@@ -62,6 +62,21 @@ def test_script_fails_where_nobody_listens() -> None:
         assert run_script(unused.getsockname()[1]) == (1, "StatusCode.UNAVAILABLE")
 
 
+@pytest.mark.parametrize(
+    ("listens", "asked"), [("127.0.0.2", "127.0.0.2"), ("[::1]", "[::1]"), ("[::]", "[::]"), ("127.0.0.1", "")]
+)
+def test_script_asks_where_the_server_listens(listens: str, asked: str) -> None:
+    server = grpc.server(ThreadPoolExecutor(2))
+    health_pb2_grpc.add_HealthServicer_to_server(health.HealthServicer(), server)
+    try:
+        port = server.add_insecure_port(f"{listens}:0")
+    except RuntimeError:
+        pytest.skip(f"this system has no {listens}")
+    server.start()
+    assert run_script(port, DRAGOMAN_ADDRESS=f"{asked}:{port}") == (0, "SERVING")
+    server.stop(0).wait()
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
@@ -84,12 +99,36 @@ def tls_replica(files: Files, client_ca: bytes | None = None) -> Iterator[Callab
 
 
 @pytest.mark.parametrize("mutual", [False, True])
-@pytest.mark.parametrize("name", ["translate.example.com", "*.example.com", "192.0.2.7"])
-def test_script_goes_over_tls_whatever_the_name_of_the_server(files: Files, name: str, mutual: bool) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("translate.example.com",),
+        ("*.example.com",),
+        ("192.0.2.7",),
+        ("2001:db8::7",),
+        ("ops@example.com", "translate.example.com"),
+    ],
+)
+def test_script_goes_over_tls_whatever_the_name_of_the_server(
+    files: Files, names: tuple[str, ...], mutual: bool
+) -> None:
     authority = Authority()
-    files.write(authority.issue(name))
+    files.write(authority.issue(*names))
     with tls_replica(files, authority.pem if mutual else None) as script:
         assert script() == (0, "SERVING")
+
+
+def test_script_says_that_a_certificate_is_for_no_host(files: Files) -> None:
+    files.write(Authority().issue("ops@example.com"))
+    with tls_replica(files) as script:
+        code, said = script()
+    assert (code, said[:57]) == (1, "no TLS: the certificate is made out for no host: its subj")
+
+
+def test_script_says_that_the_key_is_missing() -> None:
+    settings = {"DRAGOMAN_TLS_CERTIFICATE": "tls.crt", "DRAGOMAN_TLS_CLIENT_CA": "ca.crt"}
+    code, said = run_script(1, **settings)
+    assert (code, said[:61]) == (1, "DRAGOMAN_TLS_CLIENT_CA needs a certificate and its key to sho")
 
 
 @pytest.mark.parametrize("change", ["broken", "of another"])

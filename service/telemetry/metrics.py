@@ -251,7 +251,7 @@ class Metrics:
         "Time that a call waited for its models, where one was not in memory."
     )
     document_failures_total: Counter = _counter(
-        "Failures that lose documents: of their processes, also where others ended these, and of the folder of --documents."
+        "Failures of processes of documents, also where others ended these, and of the folder of --documents."
     )
     api_key_requests_total: Counter = _counter(
         "RPCs that came with an API key: its name, and ADMITTED or why they were refused.", "key", "outcome"

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -18,6 +19,7 @@ _GAUGES: Final[dict[str, Callable[[float, float], float]]] = {
 }
 _COUNTS: Final = ("counter", "histogram")
 _SAME_IN_ALL: Final = ("info",)
+_MEMORY: Final = "process_resident_memory_bytes"
 
 
 class Family(NamedTuple):
@@ -49,7 +51,8 @@ class Page(NamedTuple):
 
 
 def page_of(registry: CollectorRegistry, pid: int) -> Page:
-    """Read the metrics of this process."""
+    """Read the metrics of this process; of memory that processes share, each has its share, so that sums are right."""
+    share = _memory_share()
     return Page(
         pid,
         [
@@ -57,11 +60,23 @@ def page_of(registry: CollectorRegistry, pid: int) -> Page:
                 metric.name,
                 metric.documentation,
                 metric.type,
-                [(sample.name, sample.labels, sample.value) for sample in metric.samples],
+                [
+                    (sample.name, sample.labels, share if share and sample.name == _MEMORY else sample.value)
+                    for sample in metric.samples
+                ],
             )
             for metric in registry.collect()
         ],
     )
+
+
+def _memory_share() -> float:
+    """Measure the proportional set size of this process, in bytes; 0 where the system does not tell it."""
+    try:
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((float(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0.0)
 
 
 def page_from_json(value: Any) -> Page:

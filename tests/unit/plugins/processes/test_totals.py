@@ -2,11 +2,23 @@
 
 import json
 import math
+import mmap
+import subprocess
+import sys
+from pathlib import Path
 
 from prometheus_client import generate_latest
 
 from plugins.processes.totals import Page, Totals, page_from_json, page_of
 from service.telemetry.metrics import Metrics
+
+HOLD = """
+import mmap, sys
+with open(sys.argv[1], "rb") as opened, mmap.mmap(opened.fileno(), 0, prot=mmap.PROT_READ) as held:
+    any(held[::mmap.PAGESIZE])
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 def page(metrics: Metrics, pid: int) -> Page:
@@ -78,6 +90,25 @@ def test_what_is_no_amount_is_not_added_up() -> None:
     assert total(totals, pages, "dragoman_drain_source_tokens_per_second") == 20
     first = min(total(Totals(), {0: one}, "process_start_time_seconds") for one in pages.values())
     assert total(totals, pages, "process_start_time_seconds") == first
+
+
+def test_memory_that_processes_share_is_added_up_once(tmp_path: Path) -> None:
+    size = 64 * 2**20
+    file = tmp_path / "weights"
+    file.write_bytes(bytes(size))
+    command = [sys.executable, "-c", HOLD, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin
+        assert other.stdout
+        assert other.stdout.readline() == "held\n"
+        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, prot=mmap.PROT_READ) as held:
+            assert not any(held[:: mmap.PAGESIZE])
+            metrics = Metrics()
+            resident = metrics.registry.get_sample_value("process_resident_memory_bytes")
+            assert resident is not None
+            shown = total(Totals(), {0: page(metrics, 1)}, "process_resident_memory_bytes")
+            assert 0 < shown < resident - size / 3
+        other.stdin.close()
 
 
 def test_what_a_process_had_counted_stays_after_its_end() -> None:

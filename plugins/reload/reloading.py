@@ -138,8 +138,11 @@ class ModelReloader(ModelFolders):
             self._metrics.model_reloads_total.labels(self._found[path].manifest.name, LOADED).inc()
 
     async def _serve(self, path: Path) -> None:
+        name = self._found[path].manifest.name
+        for outcome in (LOADED, REFUSED, REMOVED, KEPT):  # from 0 on, as counters of loads
+            self._metrics.model_reloads_total.labels(name, outcome)
         await super()._serve(path)
-        self._origins[self._found[path].manifest.name] = path
+        self._origins[name] = path
 
     def _note_refused(self, refused: dict[Path, LoadFailure], paths: set[Path]) -> None:
         """Report refused bundles that are new, or were tried again."""

@@ -101,6 +101,7 @@ class ModelMemory(Residency):
         costs = {other.name: other.cost_bytes for other in self._registry.served}
         self._budget.check_room(model.name, costs | {model.name: model.cost_bytes})
         self._sources[model] = _Source(bundle, cost)
+        self._metrics.model_evictions_total.labels(model.name)  # from 0 on, as counters of loads
         old = self._registry.find(model.name)
         if model.name not in self._budget.pinned and not (old and old.pipeline):
             self._registry.offer(model)

@@ -115,6 +115,12 @@ class TestDashboard:
         assert set(links) <= {f"${{runbooks}}#{heading.lower()}" for heading in headings}
         assert [link["url"] for link in json.loads(dashboard.read_text())["links"]] == ["${runbooks}"]
 
+    def test_panels_say_what_runbooks_look_for(self, dashboard: Path) -> None:
+        by_title = {panel["title"]: panel["targets"][0]["expr"] for panel in shown(dashboard)}
+        titles = re.findall(r'^- "?([^":]+).*on which replicas', (ROOT / "docs/runbooks.md").read_text(), re.MULTILINE)
+        assert titles
+        assert [title for title in titles if "by (instance" not in by_title[title]] == []
+
     def test_panels_of_alerts_show_their_limits(self, dashboard: Path) -> None:
         for panel in shown(dashboard):
             assert panel["fieldConfig"]["defaults"]["unit"]

@@ -34,6 +34,18 @@ async def test_new_changed_and_removed_bundles_are_taken_up(models: FollowedMode
     assert (models.serves("en-de"), models.serves("fr-de"), models.serves("de-en")) == (True, True, False)
 
 
+async def test_each_outcome_of_a_served_model_is_counted_from_0_on(models: FollowedModels) -> None:
+    models.write("a")
+    await models.start()
+    [family] = models.metrics.model_reloads_total.collect()
+    counts = {
+        (sample.labels["model"], sample.labels["outcome"]): sample.value
+        for sample in family.samples
+        if sample.name.endswith("_total")
+    }
+    assert counts == {("en-de", outcome): 0 for outcome in ("loaded", "refused", "removed", "kept")}
+
+
 async def test_what_is_the_same_is_not_loaded_again_wherever_it_lies(models: FollowedModels) -> None:
     models.write("a")
     await models.start()

@@ -87,6 +87,9 @@ async def test_a_model_is_loaded_once_when_calls_first_need_it(bounded: BoundedM
 
 async def test_the_least_recently_used_model_leaves(bounded: BoundedModels) -> None:
     await bounded.start()
+    [family] = bounded.metrics.model_evictions_total.collect()
+    counts = {sample.labels["model"]: sample.value for sample in family.samples if sample.name.endswith("_total")}
+    assert counts == dict.fromkeys(NAMES, 0)
     for name in ("a", "b", "c", "a", "d"):
         await bounded.use(name)
     assert bounded.in_memory == ["a", "c", "d"]

@@ -34,12 +34,7 @@ class Graphs:
 
     @classmethod
     def resident(
-        cls,
-        bundle: Bundle,
-        device: str,
-        *,
-        capture: bool = True,
-        session: onnxruntime.InferenceSession | None = None,
+        cls, bundle: Bundle, device: str, *, capture: bool = True, session: onnxruntime.InferenceSession | None = None
     ) -> "Graphs":
         """Open them with all buffers in the device's memory; the decoder's session may be opened in another way."""
         decoder = DeviceDecoder(bundle, device)

@@ -49,11 +49,7 @@ class Sentence(NamedTuple):
 
 
 def read(path: Path) -> list[Sentence]:
-    """Read sentences, one a line.
-
-    Raises:
-        ArgumentError: the file is not UTF-8, or nothing in it is to be kept.
-    """
+    """Read sentences, one a line; a file that is not UTF-8, or in which nothing is to be kept, is an error."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
@@ -113,8 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(arguments: argparse.Namespace) -> Figures:
     bundle = Bundle.open(arguments.bundle)
-    data = arguments.data or _data_of(bundle)
-    sentences = read(data)
+    sentences = read(arguments.data or _data_of(bundle))
     translations = _translated(bundle, [sentence.text for sentence in sentences])
     losses = [lost(sentence, text) for sentence, text in zip(sentences, translations, strict=True)]
     total = Counter(kind_of(text) for sentence in sentences for text in set(sentence.kept))

@@ -58,10 +58,7 @@ def running(command: Sequence[str], cores: Collection[int] | None = None) -> Ite
     address, metrics_address = (f"127.0.0.1:{port}" for port in free_ports(2))
     addresses = ["--address", address, "--metrics-address", metrics_address]
     start_s = time.monotonic()
-    with (
-        tempfile.TemporaryFile() as log,
-        subprocess.Popen([*command, *addresses], stdout=log, stderr=log) as process,
-    ):
+    with tempfile.TemporaryFile() as log, subprocess.Popen([*command, *addresses], stdout=log, stderr=log) as process:
         try:
             if cores is not None:
                 os.sched_setaffinity(process.pid, cores)  # in force long before the server starts a thread

@@ -96,10 +96,7 @@ def measure(arguments: argparse.Namespace) -> Figures:
         options = TrainingOptions(**{name: getattr(arguments, name) for name in names})
     except ValidationError as error:
         raise ArgumentError(f"argument {describe(error, flags=True)}") from error
-    positions = options.transformer((options.vocabulary_size,) * 2).max_positions
-    if (longest := max(arguments.lengths)) > min(positions, options.batch_tokens):
-        limit = (
-            f"the model's {positions} positions" if longest > positions else f"--batch-tokens {options.batch_tokens}"
-        )
-        raise ArgumentError(f"argument --lengths: {longest} is above {limit}")
+    limit = min(options.transformer((options.vocabulary_size,) * 2).max_positions, options.batch_tokens)
+    if (longest := max(arguments.lengths)) > limit:
+        raise ArgumentError(f"argument --lengths: {longest} is above {limit}, the positions or --batch-tokens")
     return {"rows": rows(options, arguments.lengths, arguments.rounds), "options": options.model_dump_json()}

@@ -71,10 +71,7 @@ def make_loop(settings: LoadSettings) -> OpenLoop | ClosedLoop:
 
 
 def make_workload(
-    settings: LoadSettings,
-    texts: Sequence[str],
-    loop: OpenLoop | ClosedLoop,
-    models: Sequence[translation_pb2.Model],
+    settings: LoadSettings, texts: Sequence[str], loop: OpenLoop | ClosedLoop, models: Sequence[translation_pb2.Model]
 ) -> Workload:
     template = _template(settings, models)
     drawn = _draw_texts(settings, texts, loop)

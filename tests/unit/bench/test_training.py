@@ -34,8 +34,8 @@ def test_tokens_are_those_of_the_batch() -> None:
         (["--dropout", "1"], "--dropout: must be less than 1, not 1.0"),
         (["--vocabulary-size", "100"], "--vocabulary-size: must be greater than 260, not 100"),
         (["--vocabulary-size", "99999999"], "--vocabulary-size: must be less than or equal to 16777216"),
-        (["--lengths", "9000"], "--lengths: 9000 is above the model's 512 positions"),
-        (["--lengths", "12,40", "--batch-tokens", "30"], "--lengths: 40 is above --batch-tokens 30"),
+        (["--lengths", "9000"], "--lengths: 9000 is above 512, the positions or --batch-tokens"),
+        (["--lengths", "12,40", "--batch-tokens", "30"], "--lengths: 40 is above 30, the positions or --batch-tokens"),
     ],
 )
 def test_what_cannot_be_measured_is_named(

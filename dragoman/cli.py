@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points, version
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_OK
 from dragoman.loading import SERVER, load
@@ -52,7 +52,7 @@ COMMANDS = {
     "glossaries": Command("dragoman.commands.glossaries:glossaries", "cpu", "list the glossaries of a server"),
     "api-key": Command("plugins.access.command:api_key", "cpu", "make an API key, and its line for the server's file"),
     "train": Command("model.cli:train", "train", "train a model on a parallel corpus"),
-    "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
+    "evaluate": Command("export.cli:evaluate", "import", "score a checkpoint or a bundle: BLEU and chrF"),
     "export": Command("export.cli:export", "import", "turn a checkpoint into a bundle that can be served"),
     "import": Command("export.importing:import_", "import", "make a checkpoint, and a bundle, of a model of others"),
     "calibrate": Command(
@@ -68,7 +68,12 @@ COMMANDS = {
         {"matplotlib": "plots"},
     ),
     "load-test": Command("bench.load.command:main", "bench", "measure the latency and throughput of a server"),
-    "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
+    "bench": Command(
+        "bench.cli:main",
+        "bench",
+        "measure the engine, alone and beside other programs",
+        dict.fromkeys(("ctranslate2", "onnx", "safetensors"), "peers"),
+    ),
 }
 _GROUP = "dragoman.commands"
 _CLIENT_EXTRAS = ("documents",)  # extras of the distribution `dragoman`
@@ -79,6 +84,7 @@ _EXTRAS = {
     "onnxruntime": "cpu",
     "opentelemetry": "tracing",
     "polib": "documents",
+    "torch": "train",
 }
 # Fields of requests, as errors name them, and their flags.
 _FLAGS = {"model": "--model", "source_language_code": "--from", "target_language_code": "--to"}
@@ -114,10 +120,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader has left, as `head` does
-        _drop_output()
+        _drop(sys.stdout)
         return EXIT_BROKEN_PIPE
     except OSError as error:
-        _drop_output()
+        _drop(sys.stdout)
         return _fail(f"dragoman: standard output: {error.strerror}")
     if arguments is None:
         gc.freeze()  # skip the garbage collection of all objects at the end of the process
@@ -197,9 +203,9 @@ def _is_of_output(error: Exception) -> bool:
     return False
 
 
-def _drop_output() -> None:
-    """Detach standard output: else the interpreter would meet the same error when it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _drop(stream: TextIO) -> None:
+    """Detach a standard stream: else the interpreter would meet the same error when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _words(error: Exception) -> str:
@@ -224,7 +230,8 @@ def _server_of(name: str, command: Command) -> str:
     """Say that dragoman-server is missing, and how to install it."""
     needs = f"dragoman {name} without --address" if command.target.startswith("dragoman.") else f"dragoman {name}"
     what = f"dragoman-server {version('dragoman')}, which is not installed"
-    return f'{needs} needs {what}; in a clone of Dragoman: pip install -e ./dragoman -e ".[{command.extra}]"'
+    extras = "cpu,bench" if command.extra == "bench" else command.extra  # what is measured needs cpu
+    return f'{needs} needs {what}; in a clone of Dragoman: pip install -e ./dragoman -e ".[{extras}]"'
 
 
 def _extra_of(missing: str, command: Command) -> str:
@@ -238,8 +245,11 @@ def _extra_of(missing: str, command: Command) -> str:
 
 
 def _fail(message: str) -> int:
-    """Print a message as one line, and return the exit code of an error."""
-    print(" ".join(message.split()), file=sys.stderr)
+    """Print a message as one line, if it can be printed, and return the exit code of an error."""
+    try:
+        print(" ".join(message.split()), file=sys.stderr, flush=True)
+    except OSError:
+        _drop(sys.stderr)
     return EXIT_BAD_ARGUMENTS
 
 

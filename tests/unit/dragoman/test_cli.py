@@ -103,6 +103,8 @@ def test_a_command_gets_its_arguments_and_gives_its_exit_code(
         ("train", "no_torch", "train"),
         ("serve", "no_numbers", "cpu"),
         ("load-test", "no_plots.lines", "bench"),
+        ("bench", "no_plots.lines", "bench"),
+        ("evaluate", "no_scores", "import"),
     ],
 )
 @pytest.mark.parametrize("inside", [False, True])
@@ -122,6 +124,7 @@ def test_a_missing_module_names_its_extra(name, module, extra, inside, define, c
         (["serve"], "dragoman serve"),
         (["translate", "a"], "dragoman translate without --address"),
         (["models"], "dragoman models without --address"),
+        (["bench", "overload"], "dragoman bench"),
     ],
 )
 def test_without_the_server_a_line_says_what_to_install(arguments, needs, monkeypatch, capsys) -> None:
@@ -130,7 +133,7 @@ def test_without_the_server_a_line_says_what_to_install(arguments, needs, monkey
     version = PYPROJECT["version"]
     assert one_line(capsys) == (
         f"{needs} needs dragoman-server {version}, which is not installed; "
-        'in a clone of Dragoman: pip install -e ./dragoman -e ".[cpu]"'
+        f'in a clone of Dragoman: pip install -e ./dragoman -e ".[{"cpu,bench" if arguments[0] == "bench" else "cpu"}]"'
     )
 
 
@@ -149,11 +152,22 @@ def test_an_extra_that_both_have_is_named_of_what_is_installed(missing, distribu
     assert done.stderr == f'dragoman translate {needs}: pip install "{distribution}[documents]"\n'
 
 
-@pytest.mark.parametrize(("module", "extra"), [("onnxruntime", "cpu"), ("opentelemetry.sdk", "tracing")])
+@pytest.mark.parametrize(
+    ("module", "extra"), [("onnxruntime", "cpu"), ("opentelemetry.sdk", "tracing"), ("torch.nn", "train")]
+)
 def test_some_modules_name_an_extra_of_their_own(module: str, extra: str, define, capsys) -> None:
-    define("export", f"raise ModuleNotFoundError(name={module!r})\n")
-    assert main(["export"]) == 2
-    assert f'extra "{extra}"' in one_line(capsys)
+    for name in ("export", "bench"):
+        define(name, f"raise ModuleNotFoundError(name={module!r})\n")
+        assert main([name]) == 2
+        assert f'extra "{extra}"' in one_line(capsys)
+
+
+def test_programs_to_compare_with_are_in_an_extra_of_their_own(monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    monkeypatch.delitem(sys.modules, "bench.peers.ct2", raising=False)
+    monkeypatch.delitem(sys.modules, "bench.compare.command", raising=False)
+    assert main(["bench", "compare"]) == 2
+    assert 'needs the extra "peers" of dragoman-server' in one_line(capsys)
 
 
 @pytest.mark.parametrize("source", ["import service.no_such_file\n", "raise ModuleNotFoundError('by hand')\n"])
@@ -206,6 +220,13 @@ def test_a_standard_output_that_is_full_is_named(command: str) -> None:
         ended = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-1] == "dragoman: standard output: No space left on device"
+
+
+@pytest.mark.parametrize("command", ["frobnicate", "serve --models /nope"])
+def test_a_standard_error_that_is_full_changes_no_exit_code(command: str) -> None:
+    arguments = [sys.executable, "-m", "dragoman.cli", *command.split()]
+    with Path("/dev/full").open("wb") as full:
+        assert subprocess.run(arguments, stderr=full).returncode == 2
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])

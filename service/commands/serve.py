@@ -3,6 +3,7 @@
 import argparse
 import json
 import resource
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -120,14 +121,16 @@ def _check_descriptors() -> None:
 
 
 def _allow_descriptors(settings: Settings) -> None:
-    """Raise the limit of file descriptors to the need of all connections, as far as the system allows."""
+    """Raise the limit of file descriptors to the need of all connections, or warn that the system allows fewer."""
     ports = 2 if settings.http_address else 1
     needed = _DESCRIPTORS + ports * settings.max_connections
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if allowed < needed:
+        need = f"--max-connections {settings.max_connections} needs {needed} file descriptors"
+        print(f"dragoman serve: warning: {need}, the hard limit is {hard} (ulimit -Hn)", file=sys.stderr)
     if soft < needed:
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
-        )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
 
 
 def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:

@@ -34,6 +34,16 @@ def test_too_few_file_descriptors(descriptors: int) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
 
 
+def test_a_hard_limit_below_what_the_connections_need_is_a_warning(tmp_path: Path) -> None:
+    arguments = "--address=127.0.0.1:0", "--max-connections=100", f"--models={tmp_path / 'nope'}"
+    refusal = f"dragoman serve: {no_bundles(tmp_path / 'nope')}\n"
+    need = "--max-connections 100 needs 164 file descriptors"
+    warning = f"dragoman serve: warning: {need}, the hard limit is 128 (ulimit -Hn)\n"
+    assert serve(*arguments, before="ulimit -n 128").stderr == warning + refusal
+    assert serve(*arguments, before="ulimit -n 164").stderr == refusal
+    assert serve(*arguments, before="ulimit -Sn 128").stderr == refusal
+
+
 def test_no_models_are_told_before_a_port_is_open(tmp_path: Path) -> None:
     done = serve("--address=127.0.0.1:0", f"--models={tmp_path / 'nope'}")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dragoman serve: {no_bundles(tmp_path / 'nope')}\n")

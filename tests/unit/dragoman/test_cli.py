@@ -162,12 +162,16 @@ def test_some_modules_name_an_extra_of_their_own(module: str, extra: str, define
         assert f'extra "{extra}"' in one_line(capsys)
 
 
-def test_programs_to_compare_with_are_in_an_extra_of_their_own(monkeypatch, capsys) -> None:
-    monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    monkeypatch.delitem(sys.modules, "bench.peers.ct2", raising=False)
-    monkeypatch.delitem(sys.modules, "bench.compare.command", raising=False)
-    assert main(["bench", "compare"]) == 2
-    assert 'needs the extra "peers" of dragoman-server' in one_line(capsys)
+def test_programs_to_compare_with_are_in_an_extra_of_their_own() -> None:
+    code = (
+        "import sys; sys.modules['ctranslate2'] = None\n"
+        "from dragoman.cli import main\n"
+        "sys.exit(main(['bench', 'compare']))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 2
+    assert done.stderr.startswith('dragoman bench needs the extra "peers" of dragoman-server')
 
 
 @pytest.mark.parametrize("source", ["import service.no_such_file\n", "raise ModuleNotFoundError('by hand')\n"])

@@ -151,8 +151,8 @@ class ByteProducts:
         if bias is not None:
             self._product(graph, states, weight, bias, self._ranges["output"], name=name)
             return
-        # The same kernel and the same bits; the other operator takes twice as long to multiply the scales of all pieces
-        # with the input's at each run, but its bias may be a fraction of a level.
+        # The same kernel and the same bits. The other operator is slower to multiply the scales of all pieces with the
+        # input's, at each run, but its bias may be a fraction of a level.
         scale, zero_point = self._input_scale(graph, "output")
         levels, worth = weight_levels(weight)
         zero = numpy_helper.from_array(np.zeros(1, np.int8))

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
-from dragoman.tokenizer import JOINT, SOURCE, SOURCE_VOCABULARY, TARGET, TARGET_VOCABULARY, VOCABULARY, Tokenizer
+from dragoman.tokenizer import Tokenizer
 from model.batches import SpecialIds, Tokenized, bucket, collate
 from model.checkpoint import average, copy_tokenizer, load_checkpoint, load_weights, save_checkpoint, weights
 from model.corpus import Corpus, broken_note, read_corpus
@@ -90,8 +90,8 @@ class Trainer:
         if resume:
             self.folder.check(self._options())
         pairs, files = open_pairs(train_files, out, options, anew=not resume)
-        if not resume:
-            _remove_tokenizer(out / "tokenizer")
+        if not resume:  # an earlier start with other options may have left one
+            shutil.rmtree(out / "tokenizer", ignore_errors=True)
         if init and start:
             copy_tokenizer(init, out / "tokenizer")
         elif not resume:
@@ -315,12 +315,6 @@ def _has_begun(out: Path) -> bool:
     if names & left:  # no run makes its tokenizer first: one alone is the user's
         left.add("tokenizer")
     return not names <= left
-
-
-def _remove_tokenizer(folder: Path) -> None:
-    """Remove what an earlier start of a run with other options may have left; other files stay."""
-    for name in (JOINT, SOURCE, TARGET, VOCABULARY, SOURCE_VOCABULARY, TARGET_VOCABULARY):
-        (folder / name).unlink(missing_ok=True)
 
 
 def open_pairs(

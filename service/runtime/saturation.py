@@ -16,7 +16,7 @@ from service.runtime.onnx_file import INT8, UINT8, Graph, Node
 
 LARGEST_SUM: Final = 32_767 // 255
 # These run the same kernels; and which of their inputs are the weights.
-_PRODUCTS: Final = {"MatMulInteger": 1, "MatMulIntegerToFloat": 1, "QGemm": 3}
+PRODUCTS: Final = {"MatMulInteger": 1, "MatMulIntegerToFloat": 1, "QGemm": 3}
 # Other 8-bit operators, whose kernels are not known here.
 _UNKNOWN: Final = frozenset(
     {"ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "QAttention", "QLinearConv"}
@@ -33,8 +33,8 @@ def check_products(graph: Graph, file: Path) -> None:
         BundleError: a product may saturate, or it is not known whether it may.
     """
     for node in graph.nodes:
-        if node.operator in _PRODUCTS:
-            _check_weights(graph, node.inputs[_PRODUCTS[node.operator]], file)
+        if node.operator in PRODUCTS:
+            _check_weights(graph, node.inputs[PRODUCTS[node.operator]], file)
         elif node.operator in _UNKNOWN or (node.operator not in _HARMLESS and _reads_weights(graph, node)):
             raise BundleError(f"{file}: {node.operator} of 8 bits: it is not known whether it is exact everywhere")
 

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import WEIGHTS
 from service.runtime.onnx_file import FLOAT, FLOAT16, INT8, Constant, Content, Graph, Node
+from service.runtime.saturation import PRODUCTS
 
 _TYPES: Final[Mapping[int, type[np.generic]]] = {FLOAT: np.float32, INT8: np.int8, FLOAT16: np.float16}
 # The input that onnxruntime packs on a CPU, of each operator that has one.
-_PACKED: Final = {"Gemm": 1, "MatMul": 1, "MatMulInteger": 1, "MatMulIntegerToFloat": 1, "QGemm": 3}
+_PACKED: Final = {"Gemm": 1, "MatMul": 1, **PRODUCTS}
 
 
 class Weights(NamedTuple):

@@ -89,6 +89,8 @@ def channel_options() -> list[tuple[str, Any]]:
         ("grpc.max_receive_message_length", -1),
         # gRPC's default of 120 s would leave a server unused for that time after an outage.
         ("grpc.max_reconnect_backoff_ms", 5_000),
+        # Else an earlier client that failed to connect has a new one fail, without a try, for seconds.
+        ("grpc.use_local_subchannel_pool", 1),
     ]
 
 

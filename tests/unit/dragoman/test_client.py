@@ -353,6 +353,17 @@ def test_gives_up_on_a_server_that_is_not_there(kind: type) -> None:
 
 
 @both
+def test_a_failed_connection_of_another_client_counts_for_nothing(kind: type, start_echo) -> None:
+    [port] = free_ports(1)
+    address = f"127.0.0.1:{port}"
+    with Client(address, retries=0) as other:
+        with pytest.raises(ServerUnavailableError):
+            other.translate("a")
+        start_echo(port=port)
+        assert call(kind, address, "translate", "a", settings={"retries": 0}).text == "a"
+
+
+@both
 def test_spreads_its_calls_over_all_addresses(kind: type, start_echo) -> None:
     servers = [start_echo(), start_echo()]
     address = "ipv4:" + ",".join(server.address for server in servers)

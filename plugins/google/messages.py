@@ -13,6 +13,8 @@ from dragoman.v1 import translation_pb2 as pb
 from plugins.google.v3 import translation_service_pb2 as google
 from plugins.language_names import name_of
 from service.calls.limits import raise_if_any
+from service.handlers.validation import bad_count
+from service.settings import Settings
 from service.wire import HTML
 
 _PROJECT: Final = "projects/[^/]{1,100}"
@@ -26,8 +28,11 @@ _UNDETERMINED: Final = "und"  # BCP-47's code for an undetermined language
 _QUOTED: Final = 64  # maximum characters of a bad value in a message
 
 
-def translation_asked(request: google.TranslateTextRequest) -> pb.TranslateTextRequest:
+def translation_asked(request: google.TranslateTextRequest, settings: Settings) -> pb.TranslateTextRequest:
     """Convert a request for translations.
+
+    Args:
+        settings: the limit of texts; texts beyond it are not even copied.
 
     Returns:
         The request. If the language is to be detected, a text that cannot be translated does not fail the call, since
@@ -43,6 +48,7 @@ def translation_asked(request: google.TranslateTextRequest) -> pb.TranslateTextR
             *_bad_name("model", request.model, _MODEL, "models/general/nmt"),
             *_bad_name("glossary_config.glossary", config.glossary, _GLOSSARY, "glossaries/NAME"),
             *_unsupported(request),
+            *bad_count(request.contents, settings),
         ]
     )
     source = request.source_language_code or AUTO

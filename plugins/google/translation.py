@@ -4,6 +4,7 @@ Its calls are counted as calls of dragoman.v1.Translation: GetSupportedLanguages
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import grpc.aio
@@ -47,7 +48,7 @@ class GoogleTranslation:
 
     def __init__(self, handlers: TranslationHandlers, settings: Settings) -> None:
         self._handlers = handlers
-        self._max_answer_bytes = settings.max_answer_bytes
+        self._settings = settings
         self._methods = Methods(handlers, settings.max_request_bytes, CallProtocol.GOOGLE)
 
     def add_to(self, server: Any) -> None:
@@ -68,10 +69,11 @@ class GoogleTranslation:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(self.name, methods),))
 
     async def _translate(self, request: Any, call: CallContext) -> google.TranslateTextResponse:
-        asked = self._asked("TranslateText", messages.translation_asked, request, call)
+        read = partial(messages.translation_asked, settings=self._settings)
+        asked = self._asked("TranslateText", read, request, call)
         answer = await self._handlers.translate(asked, call, or_return=True)
         try:
-            return whole(messages.translated(request, asked, answer), self._max_answer_bytes)
+            return whole(messages.translated(request, asked, answer), self._settings.max_answer_bytes)
         except DragomanError as error:
             error.request_id = answer.request_id  # the id in the log
             raise

@@ -10,6 +10,7 @@ from dragoman.errors import InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from plugins.google import messages
 from plugins.google.v3 import translation_service_pb2 as google
+from service.settings import Settings
 
 PARENT = "projects/p/locations/global"
 
@@ -19,31 +20,40 @@ def request(**fields: object) -> google.TranslateTextRequest:
     return google.TranslateTextRequest(**(known | fields))
 
 
+def asked_of(request: google.TranslateTextRequest) -> pb.TranslateTextRequest:
+    return messages.translation_asked(request, Settings(max_contents=3))
+
+
 def refused(*asked: google.TranslateTextRequest) -> list[str]:
     """The fields that are named."""
     fields = []
     for each in asked:
         with pytest.raises(InvalidRequestError) as caught:
-            messages.translation_asked(each)
+            asked_of(each)
         fields += [violation.field for violation in caught.value.violations]
     return fields
 
 
 def test_defaults_are_those_of_the_api() -> None:
-    asked = messages.translation_asked(request(source_language_code=""))
+    asked = asked_of(request(source_language_code=""))
     assert asked == pb.TranslateTextRequest(
         contents=["a"], source_language_code="auto", target_language_code="de", mime_type="text/html"
     )
 
 
 def test_all_or_nothing_where_the_language_is_said() -> None:
-    asked = messages.translation_asked(request(mime_type="text/plain", labels={"team": "a"}))
+    asked = asked_of(request(mime_type="text/plain", labels={"team": "a"}))
     assert (asked.all_or_nothing, asked.mime_type, asked.source_language_code) == (True, "text/plain", "en")
+
+
+def test_too_many_texts_are_counted_before_they_are_copied() -> None:
+    assert len(asked_of(request(contents=["a"] * 3)).contents) == 3
+    assert refused(request(contents=["a"] * 4), request(contents=[])) == ["contents", "contents"]
 
 
 @pytest.mark.parametrize("parent", ["projects/p", "projects/1/locations/us-central1", "projects/example.com:p"])
 def test_parents(parent: str) -> None:
-    assert messages.translation_asked(request(parent=parent)).contents == ["a"]
+    assert asked_of(request(parent=parent)).contents == ["a"]
     assert messages.languages_asked(google.GetSupportedLanguagesRequest(parent=parent)) == pb.ListModelsRequest()
 
 
@@ -63,7 +73,7 @@ def test_whatever_is_in_a_field_is_read_or_refused(fields: dict[str, str]) -> No
     for parent in (fields["parent"], PARENT):
         for model in (fields["model"], f"{PARENT}/models/{fields['model']}"):
             with contextlib.suppress(InvalidRequestError):
-                asked = messages.translation_asked(request(**fields | {"parent": parent, "model": model}))
+                asked = asked_of(request(**fields | {"parent": parent, "model": model}))
                 assert asked.source_language_code
                 assert asked.mime_type
 
@@ -71,7 +81,7 @@ def test_whatever_is_in_a_field_is_read_or_refused(fields: dict[str, str]) -> No
 @given(st.text(max_size=250))
 def test_what_is_taken_for_a_parent_is_short(parent: str) -> None:
     try:
-        messages.translation_asked(request(parent=f"projects/{parent}"))
+        asked_of(request(parent=f"projects/{parent}"))
     except InvalidRequestError:
         return
     assert len(parent) <= 211
@@ -83,7 +93,7 @@ def test_what_is_taken_for_a_parent_is_short(parent: str) -> None:
     [("general/nmt", ""), ("general/translation-llm", ""), ("en-de", "en-de"), ("general/base", "general/base")],
 )
 def test_names_of_models(name: str, model: str) -> None:
-    assert messages.translation_asked(request(model=f"{PARENT}/models/{name}")).model == model
+    assert asked_of(request(model=f"{PARENT}/models/{name}")).model == model
 
 
 def test_everything_that_is_wrong_is_named() -> None:
@@ -104,7 +114,7 @@ def test_everything_that_is_wrong_is_named() -> None:
 def test_a_glossary_and_its_translations() -> None:
     config = google.TranslateTextGlossaryConfig(glossary=f"{PARENT}/glossaries/terms.en-de")
     wanted = request(glossary_config=config)
-    asked = messages.translation_asked(wanted)
+    asked = asked_of(wanted)
     assert list(asked.options.glossary.names) == ["terms.en-de"]
     answer = pb.TranslateTextResponse(translations=[{"translated_text": "A", "model": "en-de"}])
     made = messages.translated(wanted, asked, answer)
@@ -115,7 +125,7 @@ def test_a_glossary_and_its_translations() -> None:
 def test_the_model_is_answered_where_it_was_asked_for() -> None:
     wanted = request(model=f"{PARENT}/models/general/nmt")
     answer = pb.TranslateTextResponse(translations=[{"translated_text": "A", "model": "en-de"}])
-    made = messages.translated(wanted, messages.translation_asked(wanted), answer)
+    made = messages.translated(wanted, asked_of(wanted), answer)
     assert list(made.translations) == [google.Translation(translated_text="A", model=wanted.model)]
     assert not made.glossary_translations
 
@@ -126,7 +136,7 @@ def test_detected_languages_are_answered() -> None:
         pb.TranslatedText(translated_text="oui", detected_language_code="fr"),
         pb.TranslatedText(translated_text="1"),
     ]
-    asked = messages.translation_asked(wanted)
+    asked = asked_of(wanted)
     made = messages.translated(wanted, asked, pb.TranslateTextResponse(translations=translations))
     told = [(each.translated_text, each.detected_language_code) for each in made.translations]
     assert told == [("oui", "fr"), ("1", "und")]

@@ -1,4 +1,4 @@
-"""Parts that stay unchanged without a request: addresses, and words and pictures for which a model has no pieces.
+"""Parts that stay unchanged without a request: addresses, and words and signs for which a model has no pieces.
 
 A model would read such words byte by byte, and write other bytes: a name in another script, an emoji, a number with a
 sign that the tokenizer turns into a plain digit, as 10⁶ into 106. Latin letters up to U+017F that are written in bytes
@@ -91,14 +91,15 @@ class Keeper:
             is_written = self._tokenizer.decode(self._tokenizer.encode_target(character)).strip() == character
             return "" if is_written else "N"
         # A mark is judged with its letter, since the tokenizer may join both into one character.
-        if category not in ("Lu", "Ll", "Lt", "Lo", "So") or (
+        is_sign = category in ("Sc", "Sm", "So")
+        if not (is_sign or category in ("Lu", "Ll", "Lt", "Lo", "Nd")) or (
             self._reads_unspaced and UNSPACED_CHARACTER.match(character)
         ):
             return ""
         pieces = self._tokenizer.source_pieces(self._tokenizer.encode(character))
         if not any(piece.startswith(_BYTE) for piece in pieces):
             return ""
-        return "S" if category == "So" else "L"
+        return "S" if is_sign else "L"
 
 
 def _word(text: str, begin: int, place: int, end: int) -> Span:

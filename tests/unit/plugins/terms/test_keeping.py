@@ -31,6 +31,8 @@ def found(text: str, keeper: Keeper = KEEPER) -> list[str]:
         ("It costs 10⁶ or 12.5³ dollars.", ["10⁶", "12.5³"]),
         ("15½ inches, ½ cup, 80 m², H₂O, E = mc²", ["15½", "½", "m²", "H₂O", "mc²"]),
         ("10⁻⁶ m s⁻¹, 1.000½", ["10⁻⁶", "s⁻¹", "1.000½"]),
+        ("500 ₽, the ■ key, ▶◀, x ∈ M, yes|no", ["₽", "■", "▶◀", "∈", "|"]),
+        ("٣٤٥ or ५०० rupees", ["٣٤٥", "५००"]),
         ("the author says¹ so, and the² too", []),  # numbers of notes
         ("5 µm and 3 μs", ["µm", "μs"]),  # the sign of micro, and the letter
         ("I donʼt know", []),
@@ -54,7 +56,7 @@ def test_a_model_that_reads_such_a_script_reads_its_characters(language: str, wo
     assert found("The word 日本 means Japan.", Keeper(TOKENIZER, language)) == words
 
 
-@given(st.text(st.sampled_from("ab .-1,²½Иё日👍🏽\u200d\u0301"), max_size=12))
+@given(st.text(st.sampled_from("ab .-1,²½Иё日👍🏽■|٣\u200d\u0301"), max_size=12))
 def test_places_are_in_order_and_apart(text: str) -> None:
     spans = list(KEEPER.find(text))
     assert all(start < stop for start, stop in spans)

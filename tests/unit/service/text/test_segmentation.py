@@ -35,7 +35,7 @@ def at_most(characters: int) -> Callable[[str], bool]:
 
 
 ALPHABET = st.one_of(
-    st.sampled_from(" \t\n\r\x00\x1f\x85\u00a0\u2028\u200d\u3000.!?…,;:–—。！？；、，\"'”»)aAzZI19éß你😀\u0301"),
+    st.sampled_from(" |\t\n\r\x00\x1f\x85\u00a0\u2028\u200d\u3000.!?…,;:–—。！？；、，\"'”»)aAzZI19éß你😀\u0301"),
     st.characters(exclude_categories=["Cs"]),
 )
 TEXTS = st.text(ALPHABET, max_size=200)
@@ -166,6 +166,26 @@ def test_sentences(language: str, line: str) -> None:
 )
 def test_a_line_break_ends_a_segment(text: str, segments: list[str]) -> None:
     assert split(text, "en", at_most(1000)).segments == segments
+
+
+@pytest.mark.parametrize(
+    ("text", "separators", "segments"),
+    [
+        ("Home | My page. It is new. | Help", ["", " | ", " ", " | ", ""], ["Home", "My page.", "It is new.", "Help"]),
+        ("| a  ||  b |", ["| ", "  ||  ", " |"], ["a", "b"]),
+        ("a|b, a| b and a |b", ["", ""], ["a|b, a| b and a |b"]),
+    ],
+)
+def test_a_bar_between_blanks_ends_a_segment(text: str, separators: list[str], segments: list[str]) -> None:
+    assert split(text, "en", at_most(1000)) == (separators, segments, False)
+
+
+def test_a_bar_inside_a_term_does_not() -> None:
+    def terms(text: str) -> list[tuple[int, int]]:
+        return [found.span() for found in re.finditer(r"\{.*?\}", text)]
+
+    pieces = segmentation.split("Open it. See {a | b}, then {c | d} | here.", "en", at_most(1000), terms)
+    assert [piece.text for piece in pieces] == ["Open it.", "See {a | b}, then {c | d}", "here.", ""]
 
 
 def test_a_sentence_longer_than_the_window_is_one() -> None:

@@ -59,11 +59,7 @@ def bad_beam(
 
 
 def bad_sampling(sampling: Sampling, prefix: str = "") -> Iterator[FieldViolation]:
-    """Find the errors in the options of sampling.
-
-    Args:
-        prefix: prefix of the names of the fields.
-    """
+    """Find the errors in the options of sampling; `prefix` begins the names of the fields."""
     temperature, top_p = sampling.temperature, sampling.top_p
     if not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         yield FieldViolation(

@@ -52,10 +52,8 @@ class DecodeBatch:
     def step(self, *, wait: bool) -> bool:
         """Admit, decode one token of every active slot, deliver. Nothing is visible before the commit.
 
-        A segment that makes a run fail ends with an InternalError; the other segments are not affected.
-
-        Args:
-            wait: block while there is nothing to do.
+        A segment that makes a run fail ends with an InternalError; the other segments are not affected. With `wait`, it
+        blocks while there is nothing to do.
 
         Returns:
             False once the mailbox was stopped.

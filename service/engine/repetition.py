@@ -26,9 +26,6 @@ def ends_in_cycle(target_ids: Sequence[int], fewest_tokens: int = FEWEST_TOKENS)
 
     Called after each token, it finds a cycle at the first token at which there is one. A sentence without a cycle
     costs a few comparisons for each token, and none while the sentence is short.
-
-    Args:
-        fewest_tokens: `FEWEST_TOKENS` or more.
     """
     if len(target_ids) < fewest_tokens:
         return False

@@ -38,10 +38,7 @@ class Workers:
         self.ended: Future[None] = Future()
 
     def on_each_thread(self, jobs: Sequence[Callable[[], _T]]) -> list[_T]:
-        """Have each thread do a job before `start`, all at the same time; gives the results, in order.
-
-        Args:
-            jobs: one for each thread.
+        """Have each thread do one of the jobs before `start`, all at the same time; gives the results, in order.
 
         Raises:
             BaseException: an error of a job, once all jobs have ended; the threads go on.

@@ -110,11 +110,7 @@ class Admission:
 
     @contextmanager
     def reserve(self, options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
-        """Count the texts of an admitted call as waiting, until their segments have come or the call ends.
-
-        Args:
-            text_bytes: bytes of its texts, in UTF-8.
-        """
+        """Count the texts of an admitted call as waiting, until their segments have come or the call ends."""
         reservation = Reservation(options.client, options.priority, text_bytes, options.decoding.beam_size)
         with self._lock:
             self._reservations.add(reservation)

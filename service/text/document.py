@@ -106,10 +106,7 @@ class Document:
         return [part.segment for part in self._waiting if not isinstance(part, str)]
 
     def read(self, count: int) -> list[Part]:
-        """Make parts of the next piece of the text; on any thread, and one call at a time.
-
-        Args:
-            count: most parts to make.
+        """Make at most `count` parts of the next piece of the text; on any thread, and one call at a time.
 
         Returns:
             The parts, for :meth:`add`; fewer than `count` at the end of the text.

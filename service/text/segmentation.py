@@ -8,7 +8,8 @@ The halves are split in the same way until all fit. The time is linear up to a l
 Text without a letter or digit is a separator: it never reaches the model and comes back exactly as it was.
 The same holds for whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji, and
 emoji, arrows and bullets at the ends of a sentence.
-A line break or another control character always ends a segment, so none is ever inside one; so does | between blanks.
+A line break or another control character always ends a segment, so none is ever inside one; so do |, › and » between
+blanks.
 """
 
 import re
@@ -64,7 +65,10 @@ _TITLE: Final = re.compile(r"(?:^|\W)[^\W\d_a-z][a-z]{1,3}\.$")  # before a numb
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_DIVIDER: Final = re.compile("[|›»]")
+_ALONE: Final = re.compile(r"(?<!\S)(?:\|+|[›»])(?!\S)")
 _BAR: Final = re.compile(r"(?<!\S)\|+(?!\S)")
+_OPENING: Final = re.compile("[‹«]")  # with which › and » are quotation marks, also with blanks inside, as in French
 _CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])")
 _WORD_GAP: Final = re.compile(r"\s+")
 _NOT_BLANK: Final = re.compile(r"\S")
@@ -111,7 +115,7 @@ def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator
     """Yield the borders [start, stop) of each sentence, which may be empty; only separators are between them."""
     for line in _LINE.finditer(text):
         whole = None if unbroken is None else _Whole(unbroken(line[0]))
-        for first, stop in _between_bars(line, unbroken) if "|" in line[0] else (line.span(),):
+        for first, stop in _parts(line, unbroken) if _DIVIDER.search(line[0]) else (line.span(),):
             begun = first
             for left, right in _gaps(text[first:stop], language):
                 cut = _cut(text, begun, first + left, first + right, language)
@@ -121,14 +125,14 @@ def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator
             yield _bare(text, begun, stop, pictures=whole is not None)
 
 
-def _between_bars(line: re.Match[str], unbroken: FindSpans | None) -> Iterator[Span]:
-    """Yield the borders of the parts of a line between bars with blanks around, as in titles and menus."""
+def _parts(line: re.Match[str], unbroken: FindSpans | None) -> Iterator[Span]:
+    """Yield the borders of the parts of a line between dividers with blanks around, as in titles, menus and paths."""
     whole = None if unbroken is None else _Whole(unbroken(line[0]))
     begun = line.start()
-    for bar in _BAR.finditer(line[0]):
-        if not (whole and whole.has(*bar.span())):
-            yield begun, line.start() + bar.start()
-            begun = line.start() + bar.end()
+    for divider in _BAR.finditer(line[0]) if _OPENING.search(line[0]) else _ALONE.finditer(line[0]):
+        if not (whole and whole.has(*divider.span())):
+            yield begun, line.start() + divider.start()
+            begun = line.start() + divider.end()
     yield begun, line.end()
 
 

@@ -173,14 +173,17 @@ def test_a_line_break_ends_a_segment(text: str, segments: list[str]) -> None:
     [
         ("Home | My page. It is new. | Help", ["", " | ", " ", " | ", ""], ["Home", "My page.", "It is new.", "Help"]),
         ("| a  ||  b |", ["| ", "  ||  ", " |"], ["a", "b"]),
+        ("Home › News » Help", ["", " › ", " » ", ""], ["Home", "News", "Help"]),
+        ("Il dit « oui » et ‹ non › | oui", ["", " | ", ""], ["Il dit « oui » et ‹ non ›", "oui"]),
+        ("Er sagt »ja« und ›nein‹", ["", ""], ["Er sagt »ja« und ›nein‹"]),
         ("a|b, a| b and a |b", ["", ""], ["a|b, a| b and a |b"]),
     ],
 )
-def test_a_bar_between_blanks_ends_a_segment(text: str, separators: list[str], segments: list[str]) -> None:
+def test_a_divider_between_blanks_ends_a_segment(text: str, separators: list[str], segments: list[str]) -> None:
     assert split(text, "en", at_most(1000)) == (separators, segments, False)
 
 
-def test_a_bar_inside_a_term_does_not() -> None:
+def test_a_divider_inside_a_term_does_not() -> None:
     def terms(text: str) -> list[tuple[int, int]]:
         return [found.span() for found in re.finditer(r"\{.*?\}", text)]
 

@@ -9,7 +9,7 @@ from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
 
 # A character that a model may have no piece for, or too rarely read: not Latin, punctuation, common signs and arrows.
-MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-{}-±´¶-¸º»¿-\u017f\u2000-\u206f€\u2100-\u214f←-↔−∞≈≠≤≥]")
+MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-{}-±´¶-¸º»¿-\u017f\u2000-\u202f‹›\u205f-\u206f€\u2100-\u214f←-↔−∞≈≠≤≥]")
 
 # Finds the characters of the model's translation that characters of its source became; None where it is not known.
 Aligned = Callable[[int, int], Span | None]

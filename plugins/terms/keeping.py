@@ -26,6 +26,7 @@ _SIGNS: Final = "⁺⁻₊₋"  # of superscript and subscript numbers
 # Text that a superscript digit belongs to: a number, a unit, a variable. After another word it is a footnote mark.
 _RAISED: Final = re.compile(r"[\d.,]*|(?:[cdkm]?m|in|ft|yd|mi|mc|[^\W\d_])")
 _LOWERED: Final = re.compile(r"[^\W_]{1,3}")  # H₂O, CO₂
+_MARK: Final = re.compile(r"[\u2030-\u205e]")  # primes, per mille, reference marks
 _IS_LOWERED: Final = re.compile(r"[\u2080-\u208e]")
 _KEPT: Final = 4_096  # number of cached characters
 _LARGE: Final = 4_096  # longer texts are examined only sentence by sentence
@@ -91,7 +92,7 @@ class Keeper:
             is_written = self._tokenizer.decode(self._tokenizer.encode_target(character)).strip() == character
             return "" if is_written else "N"
         # A mark is judged with its letter, since the tokenizer may join both into one character.
-        is_sign = category in ("Sc", "Sm", "So")
+        is_sign = category in ("Sc", "Sm", "So") or _MARK.match(character) is not None
         if not (is_sign or category in ("Lu", "Ll", "Lt", "Lo", "Nd")) or (
             self._reads_unspaced and UNSPACED_CHARACTER.match(character)
         ):

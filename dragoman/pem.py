@@ -1,7 +1,14 @@
 """PEM files for TLS, checked by OpenSSL first: gRPC would only fail to connect, without a reason."""
 
+import codecs
 import ssl
 from pathlib import Path
+from typing import Final
+
+from dragoman.files import read_regular
+
+# gRPC skips a line that begins with the mark, where OpenSSL may not.
+_MARKED: Final = codecs.BOM_UTF8 + b"-----BEGIN"
 
 
 def check_pair(certificate: Path, key: Path) -> None:
@@ -17,6 +24,8 @@ def check_pair(certificate: Path, key: Path) -> None:
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         why = (error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)) or "not PEM"
         raise OSError(f"{certificate} and {key} are not a certificate and its key: {why}") from error
+    for path in (certificate, key):
+        _refuse_mark(path, read_regular(path))
 
 
 def check_authorities(path: Path, content: bytes) -> None:
@@ -29,7 +38,18 @@ def check_authorities(path: Path, content: bytes) -> None:
     Raises:
         OSError: the file holds no certificate.
     """
+    _refuse_mark(path, content)
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode("ascii"))
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=text(content))
     except (OSError, ValueError) as error:
         raise OSError(f"{path}: no certificates of authorities in PEM") from error
+
+
+def text(content: bytes) -> str:
+    """Give the content of a PEM file as `ssl` takes it, in ASCII: comments may have any bytes."""
+    return content.decode("ascii", "backslashreplace")
+
+
+def _refuse_mark(path: Path, content: bytes) -> None:
+    if _MARKED in content:
+        raise OSError(f"{path}: a byte order mark (U+FEFF) before -----BEGIN: save the file without it")

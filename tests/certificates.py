@@ -1,17 +1,26 @@
 """Certificates for tests: authorities of our own, and what they sign."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import grpc
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256K1, generate_private_key
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 
 class Authority:
     """One authority; every certificate that it issues is another one."""
 
-    def __init__(self) -> None:
-        self._authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
+    def __init__(self, authority: trustme.CA | None = None) -> None:
+        self._authority = authority or trustme.CA(key_type=trustme.KeyType.ECDSA)
         self.pem: bytes = self._authority.cert_pem.bytes()
+
+    def intermediate(self) -> "Authority":
+        """Gives an authority that this one vouches for."""
+        return Authority(self._authority.create_child_ca(trustme.KeyType.ECDSA))
 
     def issue(self, *names: str) -> tuple[bytes, bytes]:
         """Gives a certificate for these names, else for this host, and its key."""
@@ -33,3 +42,15 @@ class Files:
     def write(self, pair: tuple[bytes, bytes]) -> None:
         self.certificate.write_bytes(pair[0])
         self.key.write_bytes(pair[1])
+
+
+def for_openssl_only() -> tuple[bytes, bytes]:
+    """Gives a certificate for this host and its key, on a curve that gRPC does not know."""
+    key, name, now = generate_private_key(SECP256K1()), x509.Name([]), datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=True)
+        .sign(key, SHA256())
+    )
+    written = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return certificate.public_bytes(Encoding.PEM), written

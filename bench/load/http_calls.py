@@ -134,7 +134,7 @@ def _tls(access: Access) -> ssl.SSLContext | None:
         return None
     authorities = read_regular(access.tls_ca)
     pem.check_authorities(access.tls_ca, authorities)
-    context = ssl.create_default_context(cadata=authorities.decode("ascii"))
+    context = ssl.create_default_context(cadata=pem.text(authorities))
     if access.tls_cert is not None and access.tls_key is not None:
         pem.check_pair(access.tls_cert, access.tls_key)
         context.load_cert_chain(access.tls_cert, access.tls_key)

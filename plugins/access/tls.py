@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -70,6 +71,7 @@ def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
                 pem.check_authorities(path, content)
             certificate, key, *authorities = contents
             context = _context(paths, authorities)
+            _check_with_grpc(paths, contents)
         except OSError as error:
             raise SettingsError(str(error)) from error
         given = grpc.ssl_server_certificate_configuration([(key, certificate)], authorities[0] if authorities else None)
@@ -87,6 +89,27 @@ def _context(paths: Sequence[Path], authorities: Sequence[bytes]) -> ssl.SSLCont
     context.load_cert_chain(paths[0], paths[1], password=lambda: b"")
     context.set_alpn_protocols(["http/1.1"])
     if authorities:
-        context.load_verify_locations(cadata=authorities[0].decode("ascii"))
+        context.load_verify_locations(cadata=pem.text(authorities[0]))
         context.verify_mode = ssl.CERT_REQUIRED
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as gRPC: any certificate of the file is an authority
     return context
+
+
+def _check_with_grpc(paths: Sequence[Path], contents: Sequence[bytes]) -> None:
+    """Check that gRPC can use the files: its BoringSSL knows fewer kinds of keys and certificates than OpenSSL.
+
+    Raises:
+        OSError: gRPC cannot use them.
+    """
+    certificate, key, *authorities = contents
+    known = authorities[0] if authorities else None
+    credentials = grpc.ssl_server_credentials([(key, certificate)], known, require_client_auth=known is not None)
+    server = grpc.server(ThreadPoolExecutor(1))
+    try:
+        server.add_secure_port("127.0.0.1:0", credentials)  # nothing but a port makes gRPC read them
+    except RuntimeError as error:
+        names = ", ".join(str(path) for path in paths)
+        raise OSError(f"{names}: gRPC cannot use them: it knows RSA, P-256, P-384, P-521 and Ed25519") from error
+    finally:
+        server.start()  # a server that never started would keep its port and memory
+        server.stop(None).wait()

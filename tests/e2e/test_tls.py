@@ -13,7 +13,7 @@ import pytest
 from dragoman import Client, ServerUnavailableError
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
-from tests.certificates import Authority, Files
+from tests.certificates import Authority, Files, for_openssl_only
 from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
 from tests.waiting import until
 
@@ -142,12 +142,18 @@ def test_new_connections_get_the_new_certificate_and_running_calls_go_on(guarded
         TranslationStub(channel).ListModels(pb.ListModelsRequest(), timeout=PATIENCE_S)
 
 
-@pytest.mark.parametrize("broken", ["half a certificate", "the key of another"])
+@pytest.mark.parametrize("broken", ["half a certificate", "the key of another", "of a kind that gRPC does not know"])
 def test_a_broken_pair_is_told_and_the_old_one_stays(guarded, broken: str) -> None:
     before = guarded.served_certificate()
     old = guarded.files.certificate.read_bytes(), guarded.files.key.read_bytes()
     new = guarded.authority.issue()
-    guarded.files.write((new[0][:100], new[1]) if broken == "half a certificate" else (old[0], new[1]))
+    guarded.files.write(
+        {
+            "half a certificate": (new[0][:100], new[1]),
+            "the key of another": (old[0], new[1]),
+            "of a kind that gRPC does not know": for_openssl_only(),
+        }[broken]
+    )
     guarded.server.wait_for("files not reloaded")
     assert guarded.server.metric("files_in_force", files="tls") == 0
     assert guarded.served_certificate() == before
@@ -157,12 +163,14 @@ def test_a_broken_pair_is_told_and_the_old_one_stays(guarded, broken: str) -> No
     guarded.reloaded(1)
 
 
-@pytest.mark.parametrize("fault", ["no such file", "of another"])
+@pytest.mark.parametrize("fault", ["no such file", "of another", "of a kind that gRPC does not know"])
 def test_bad_files_at_the_start_end_it_with_2_and_one_line(launch, tmp_path, fault: str) -> None:
     authority, files = Authority(), Files(tmp_path)
     files.write(authority.issue())
     if fault == "no such file":
         files.key.unlink()
+    elif fault == "of a kind that gRPC does not know":
+        files.write(for_openssl_only())
     else:
         files.key.write_bytes(authority.issue()[1])
     server = launch(f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")

@@ -1,5 +1,6 @@
 """Files that gRPC would take and then only fail to connect with."""
 
+import codecs
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,18 @@ def test_a_missing_file_is_named(files: Files) -> None:
     files.key.unlink()
     with pytest.raises(OSError, match=r"tls\.key.*No such file"):
         check_pair(files.certificate, files.key)
+
+
+@pytest.mark.parametrize("before", [b"", b"-----BEGIN CERTIFICATE-----\nof another\n-----END CERTIFICATE-----\n"])
+def test_a_byte_order_mark_before_pem_is_named(files: Files, before: bytes) -> None:
+    said = r"a byte order mark \(U\+FEFF\) before -----BEGIN"
+    marked = before + codecs.BOM_UTF8 + files.certificate.read_bytes()
+    with pytest.raises(OSError, match=f"^{files.client_ca}: {said}"):
+        check_authorities(files.client_ca, marked)
+    files.key.write_bytes(codecs.BOM_UTF8 + files.key.read_bytes())
+    with pytest.raises(OSError, match=f"^{files.key}: {said}"):
+        check_pair(files.certificate, files.key)
+
+
+def test_comments_may_have_any_bytes(files: Files) -> None:
+    check_authorities(files.client_ca, codecs.BOM_UTF8 + b"# \xe4\n" + files.certificate.read_bytes())

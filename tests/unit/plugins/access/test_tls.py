@@ -1,3 +1,5 @@
+import codecs
+import ssl
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
 from plugins.access import tls
 from service.settings import Settings, SettingsError, load
 from service.telemetry.metrics import Metrics
-from tests.certificates import Authority, Files
+from tests.certificates import Authority, Files, for_openssl_only
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,56 @@ def test_a_key_under_a_password_is_refused_and_nobody_is_asked_for_it(files) -> 
     files.key.write_bytes(encrypted(files.key.read_bytes()))
     with pytest.raises(SettingsError, match="not a certificate and its key"):
         certificates(files)
+
+
+def test_a_pair_that_only_openssl_knows_is_refused(files) -> None:
+    found = certificates(files)
+    first = found.value
+    files.write(for_openssl_only())
+    found.refresh()
+    assert found.value is first
+    with pytest.raises(SettingsError, match=f"{files.certificate}, {files.key}.*: gRPC cannot use them"):
+        certificates(files)
+
+
+@pytest.mark.parametrize("marked", ["certificate", "key", "client_ca"])
+def test_a_byte_order_mark_is_named(files, marked: str) -> None:
+    path: Path = getattr(files, marked)
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    with pytest.raises(SettingsError, match=rf"{path}: a byte order mark \(U\+FEFF\)"):
+        certificates(files)
+
+
+def test_comments_of_authorities_may_have_any_letters(files) -> None:
+    files.client_ca.write_bytes("# Zertifizierungsstelle für Gäste\n".encode() + files.client_ca.read_bytes())
+    assert certificates(files).for_http().get_ca_certs()
+
+
+def test_an_authority_need_not_be_the_root(files, authority) -> None:
+    between = authority.intermediate()
+    files.client_ca.write_bytes(between.pem)
+    client = ssl.create_default_context(cadata=authority.pem.decode())
+    own = Files(files.key.parent / "client")
+    own.certificate.parent.mkdir()
+    own.write(between.issue())
+    client.load_cert_chain(own.certificate, own.key)
+    shake_hands(certificates(files).for_http(), client)
+
+
+def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> None:
+    """Agree on TLS in memory; raises the error of either side."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = [
+        server.wrap_bio(to_server, to_client, server_side=True),
+        client.wrap_bio(to_client, to_server, server_hostname="localhost"),
+    ]
+    while sides:
+        for side in [*reversed(sides)]:
+            try:
+                side.do_handshake()
+                sides.remove(side)
+            except ssl.SSLWantReadError:
+                pass
 
 
 def test_a_broken_change_keeps_what_there_was(files, authority) -> None:

@@ -19,8 +19,8 @@ _SCHEMES: Final = ("http://", "https://")
 # Parts of gRPC's messages for a failed connection.
 _NO_CONNECTION: Final = ("connect to all addresses", "connections to all backends", "resolving")
 _NO_NAME: Final = ("DNS", "resolving", "lookup")
-_NO_TLS: Final = ("handshake", "certificate", "SSL_ERROR", "Peer name")
-_NO_GRPC: Final = "as the first frame"
+_NO_TLS: Final = ("handshake", "certificate", "ssl_error", "peer name")
+_NO_GRPC: Final = ("as the first frame", "selected ALPN")
 _GRPC_PORT: Final = f"gRPC has another one, such as {DEFAULT_ADDRESS}"
 _BROKEN: Final = ("Socket closed", "recvmsg", "sendmsg", "Broken pipe", "GOAWAY")
 NO_TLS: Final = "TLS could not be agreed on"
@@ -104,7 +104,7 @@ def in_words(error: DragomanError, address: str) -> DragomanError:
     details = error.message
     if type(error) is not ServerUnavailableError or error.request_id:
         return error
-    if _NO_GRPC in details:
+    if _has(details, _NO_GRPC):
         return ServerUnavailableError(f"{address} does not speak gRPC: is it the HTTP port of a server? {_GRPC_PORT}")
     if _has(details, _NO_CONNECTION):
         return ServerUnavailableError(f"no server answers at {address}{_why(details)}")
@@ -117,7 +117,10 @@ def _why(details: str) -> str:
     """Give the cause, if the user can correct it."""
     if _has(details, _NO_NAME):
         return ": the host has no address"
-    return f": {NO_TLS}" if _has(details, _NO_TLS) else ""
+    if _has(details.lower(), _NO_TLS):  # gRPC writes "Handshake" and "handshake"
+        return f": {NO_TLS}"
+    closed = ": it closed the connection (does it want TLS, or a client certificate?)"
+    return closed if _has(details, _BROKEN) else ""
 
 
 def _has(details: str, signs: tuple[str, ...]) -> bool:

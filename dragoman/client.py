@@ -67,6 +67,7 @@ from dragoman.v1.translation_pb2_grpc import TranslationStub
 DEFAULT_TIMEOUT_S = 60.0
 
 _READY_PAUSE_S = 0.2
+_CLOSED = "the client was closed"
 
 _Answer = TypeVar("_Answer")
 
@@ -134,12 +135,15 @@ class _Base:
         try:
             yield
         except grpc.RpcError as rpc_error:
-            raise in_words(from_rpc_error(rpc_error), self._address) from rpc_error
+            error = in_words(from_rpc_error(rpc_error), self._address)
+            if self._is_closed and isinstance(error, RequestCancelledError):
+                error = RequestCancelledError(_CLOSED)
+            raise error from rpc_error
         except asyncio.CancelledError as cancelled:  # grpc.aio raises it for a call that ends because of `close`, too
             task = asyncio.current_task()
             if not self._is_closed or (task and task.cancelling()):
                 raise
-            raise RequestCancelledError("the client was closed") from cancelled
+            raise RequestCancelledError(_CLOSED) from cancelled
 
     def _settings(self, patience: Patience) -> dict[str, Any]:
         """Give the keyword arguments of a call.

@@ -72,12 +72,15 @@ def test_a_caller_with_a_certificate_of_the_authority_is_served(guarded) -> None
 @pytest.mark.parametrize("certificate", ["none", "of another authority"])
 def test_any_other_is_not(guarded, certificate: str) -> None:
     pair = None if certificate == "none" else Authority().issue()
-    with guarded.client(pair) as client, pytest.raises(ServerUnavailableError):
+    with guarded.client(pair) as client, pytest.raises(ServerUnavailableError, match="want TLS, or a client"):
         client.list_models()
 
 
 def test_plain_text_is_not_served(guarded) -> None:
-    with Client(guarded.server.address, timeout_s=PATIENCE_S) as client, pytest.raises(ServerUnavailableError):
+    with (
+        Client(guarded.server.address, timeout_s=PATIENCE_S) as client,
+        pytest.raises(ServerUnavailableError, match="want TLS, or a client certificate"),
+    ):
         client.list_models()
 
 

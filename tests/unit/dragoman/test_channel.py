@@ -90,14 +90,31 @@ def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.Mo
     assert address_of("unix:/tmp/socket") == "unix:/tmp/socket"
 
 
+NONE = "connections to all backends failing; last error: UNAVAILABLE: ipv4:127.0.0.1:1: "
+
+
 @pytest.mark.parametrize(
     ("details", "said"),
     [
+        (
+            NONE + "Cannot check peer: missing selected ALPN property.",
+            "there:1 does not speak gRPC: is it the HTTP port of a server? "
+            f"gRPC has another one, such as {DEFAULT_ADDRESS}",
+        ),
+        (
+            NONE + "Socket closed",
+            "no server answers at there:1: it closed the connection (does it want TLS, or a client certificate?)",
+        ),
+        (
+            NONE + "Handshake read failed (Socket closed)",
+            "no server answers at there:1: TLS could not be agreed on",
+        ),
+        (NONE + "Failed to connect to remote host: Connection refused", "no server answers at there:1"),
         ("Socket closed", "the connection to there:1 broke: Socket closed"),
         ("no healthy upstream", "no healthy upstream"),  # a proxy's
     ],
 )
-def test_a_lost_connection_is_put_into_words(details: str, said: str) -> None:
+def test_a_failed_connection_is_put_into_words(details: str, said: str) -> None:
     assert in_words(ServerUnavailableError(details), "there:1").message == said
 
 

@@ -571,7 +571,7 @@ def test_a_call_that_closing_the_client_cancels_is_not_made_again(method: str, e
     client = Client(echo.address)
     closing = threading.Timer(0.2, client.close)
     closing.start()
-    with pytest.raises(RequestCancelledError):
+    with pytest.raises(RequestCancelledError, match="the client was closed"):
         list(getattr(client, method)("a"))
     closing.join()
 

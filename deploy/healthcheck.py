@@ -1,7 +1,8 @@
 """HEALTHCHECK of the images: exit 0 when the server in this container answers SERVING, else 1 and one line.
 
 It reads the settings of the server from the environment. A server that wants certificates of its callers is shown that
-of the flags, or without them its own.
+of the flags, or without them its own. Where its own is unusable, the server goes on with what its files held before: so
+exit code 0 then means that it answers with TLS, whatever its state.
 """
 
 import argparse
@@ -87,6 +88,29 @@ def status(host: str, port: int, pair: Pair | None) -> str:
     return str(health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status))
 
 
+def _fault(pair: Pair) -> str | None:
+    """Tell why a pair cannot be shown; None if it can."""
+    try:
+        # Without this password function OpenSSL would ask on the terminal.
+        ssl.create_default_context().load_cert_chain(*pair, password=lambda: b"")
+    except (OSError, ValueError) as error:
+        why = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
+        return f"{pair.certificate} and {pair.key}: {why or 'not PEM'}"
+    return None
+
+
+def _answers(host: str, port: int) -> str:
+    """Shake hands without a certificate: an empty string if the server does so, or what the failure was.
+
+    With TLS 1.3 a client has ended its handshake before the server looks at the client's certificate.
+    """
+    try:
+        _identity(host, port, None)
+    except OSError as error:
+        return f"no TLS: {error}"
+    return ""
+
+
 def main() -> int:
     """Check the server at ``DRAGOMAN_ADDRESS``."""
     parser = argparse.ArgumentParser("healthcheck.py", description="Ask the server in this container how it is.")
@@ -104,7 +128,14 @@ def main() -> int:
         )
         return 1
     pair = Pair(Path(options.tls_cert), Path(options.tls_key)) if mutual else None
-    state = status(*_listening(os.environ.get("DRAGOMAN_ADDRESS", "127.0.0.1:50051")), pair)
+    host, port = _listening(os.environ.get("DRAGOMAN_ADDRESS", "127.0.0.1:50051"))
+    fault = _fault(pair) if pair else None
+    if fault:
+        is_own = (options.tls_cert, options.tls_key) == (own["CERTIFICATE"], own["KEY"])
+        failure = _answers(host, port) if is_own else f"no TLS: {fault}"
+        print(failure or f"answers with TLS; its state is unknown without a certificate to show: {fault}")
+        return 1 if failure else 0
+    state = status(host, port, pair)
     print(state)
     return 0 if state == "SERVING" else 1
 

@@ -139,6 +139,24 @@ def test_script_passes_a_server_that_goes_on_with_what_its_files_held(files: Fil
         assert script() == (0, "SERVING")
 
 
+@pytest.mark.parametrize("fault", ["no certificate", "of another", "no such file"])
+def test_script_passes_a_server_whose_own_pair_can_no_longer_be_shown(files: Files, fault: str) -> None:
+    authority = Authority()
+    files.write(authority.issue())
+    with tls_replica(files, authority.pem) as script:
+        if fault == "no certificate":
+            files.certificate.write_bytes(b"half a")
+        elif fault == "of another":
+            files.key.write_bytes(authority.issue()[1])
+        else:
+            files.key.unlink()
+        code, said = script()
+        assert (code, said[:17]) == (0, "answers with TLS;")
+        assert f"{files.certificate} and {files.key}: " in said
+    code, said = script()
+    assert (code, said[:7]) == (1, "no TLS:")
+
+
 def test_script_shows_a_server_that_wants_one_a_certificate_of_its_own(files: Files, tmp_path: Path) -> None:
     callers, probe = Authority(), Files(tmp_path / "probe")
     files.write(Authority().issue())  # which the authority of the callers does not cover
@@ -149,7 +167,7 @@ def test_script_shows_a_server_that_wants_one_a_certificate_of_its_own(files: Fi
         assert script("--tls-cert", str(probe.certificate), "--tls-key", str(probe.key)) == (0, "SERVING")
         probe.key.unlink()
         code, said = script("--tls-cert", str(probe.certificate), "--tls-key", str(probe.key))
-        assert (code, said[:7]) == (1, "no TLS:")
+        assert (code, said) == (1, f"no TLS: {probe.certificate} and {probe.key}: No such file or directory")
 
 
 @pytest.mark.parametrize(("status", "up"), [(SERVING, True), (NOT_SERVING, False)])

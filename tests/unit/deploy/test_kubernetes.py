@@ -11,6 +11,7 @@ import yaml
 
 from dragoman.address import Address
 from dragoman.v1 import translation_pb2 as pb
+from plugins.documents.jobs import MAX_BYTES
 from plugins.google.v3 import translation_service_pb2 as google_pb
 from plugins.http.calls import DEFAULT_TIMEOUT_S
 from service.settings import Settings, load
@@ -250,6 +251,10 @@ class TestPod:
         assert all(f"USER {user}\n" in dockerfile for dockerfile in DOCKERFILES.values())
         mounts = container(documents)["volumeMounts"]
         assert [mount["mountPath"] for mount in mounts if not mount.get("readOnly")] == ["/tmp"]
+
+    def test_the_documents_of_several_processes_fit_in_its_temporary_folder(self, documents: list[Document]) -> None:
+        [folder] = [volume["emptyDir"] for volume in pod(documents)["spec"]["volumes"] if volume["name"] == "tmp"]
+        assert int(folder["sizeLimit"].removesuffix("Mi")) * 2**20 > MAX_BYTES
 
     def test_models_by_their_names_are_imported_first_with_what_the_server_has(self, documents: list[Document]) -> None:
         for each in pod(documents)["spec"].get("initContainers", []):

@@ -118,13 +118,13 @@ def needed(given: Mapping[str, Any], name: str) -> str:
 
 
 def texts_of(given: Mapping[str, Any], name: str) -> tuple[list[str], bool]:
-    """Give a parameter that is a text or a list of texts, and tell whether it was a list.
+    """Give a parameter that is a text or a list of texts, and tell whether it was a list; a text may be empty.
 
     Raises:
         InvalidRequestError: the parameter is missing, or of another type.
     """
     texts = given.get(name)
-    if texts in (None, "", []):
+    if texts in (None, []):
         raise _empty(given, name)
     is_list = isinstance(texts, list)
     texts = texts if is_list else [texts]

@@ -1,13 +1,17 @@
 """Parameters, and what is wrong with them; the beginning of a body, in which a key is looked for."""
 
+import asyncio
 import json
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError
+from plugins.http import urlencoded
+from plugins.http.methods import JSON
 from plugins.protocols import form
 from plugins.protocols.form import begun_object
 from plugins.protocols.multipart import File
@@ -37,7 +41,6 @@ def test_any_bytes_are_a_beginning(body: bytes) -> None:
     ("read", "value", "said"),
     [
         (form.texts_of, None, "the parameter is missing"),
-        (form.texts_of, "", "must not be empty"),
         (form.texts_of, [], "must not be empty"),
         (form.texts_of, 0, "must be a string, is 0"),
         (form.texts_of, File("x", b"y"), "must be a string, is a file"),
@@ -53,6 +56,22 @@ def test_a_bad_value_is_named(read: Callable[..., object], value: object, said: 
     with pytest.raises(InvalidRequestError) as caught:
         read({"q": value}, "q")
     assert caught.value.message == f"q: {said}"
+
+
+@pytest.mark.parametrize(
+    ("body", "texts"),
+    [
+        (b"text=", ([""], False)),
+        (b"text=&text=Hi", (["", "Hi"], True)),
+        (b'{"text": ""}', ([""], False)),
+        (b'{"text": [""]}', ([""], True)),
+    ],
+)
+async def test_a_text_may_be_empty_however_it_is_written(body: bytes, texts: tuple[list[str], bool]) -> None:
+    kind = JSON if body.startswith(b"{") else urlencoded.KIND
+    scope = {"type": "http", "query_string": b"", "headers": [(b"content-type", kind.encode())]}
+    given = await form.parameters(Request(scope), body, asyncio.Lock())
+    assert form.texts_of(given, "text") == texts
 
 
 @pytest.mark.parametrize(("value", "is_"), [(16, "16"), (1.5, "1.5"), ("-1", "'-1'"), (True, "a boolean")])

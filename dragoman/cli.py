@@ -111,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: the command's own; 2, with one line on standard error, for an unknown command, a missing extra, a
-        known error, or a standard output that cannot be written; 130 after Ctrl-C; 141 when the reader of the output
-        has left.
+        known error, or a standard stream that cannot be read or written; 130 after Ctrl-C; 141 when the reader of the
+        output has left.
     """
     _open_streams()
     try:
@@ -131,10 +131,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Open the null device for each standard stream that is closed, as by `<&-`: else a socket takes its place."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """Open the null device for each standard stream that is closed, as by `<&-`: else a socket takes its place.
+
+    Input cannot be read there, nor output written: these are errors, as with a closed stream. Messages are dropped.
+    """
+    for name, mode, way in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            stream = open(os.devnull, mode, errors="replace")  # noqa: SIM115  # takes the lowest free number
+            stream = open(os.open(os.devnull, way), mode, errors="replace")  # noqa: SIM115  # the lowest free number
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
 

@@ -134,7 +134,7 @@ def _count_lines(stream: BinaryIO) -> int | None:
 def _chunks(command: str, stream: Iterable[bytes], count: int) -> Iterator[Chunk]:
     """Yield chunks of at most `count` lines, and of at most `_CHUNK_BYTES` unless a chunk is one line."""
     chunk, size_bytes, not_utf8 = Chunk(1, []), 0, 0
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(_named(stream), start=1):
         if chunk.lines and size_bytes + len(line) > _CHUNK_BYTES:
             yield chunk
             chunk, size_bytes = Chunk(number, []), 0
@@ -151,6 +151,14 @@ def _chunks(command: str, stream: Iterable[bytes], count: int) -> Iterator[Chunk
         yield chunk
     if not_utf8 > _COMPLAINTS:
         complain(command, f"{not_utf8} lines are not UTF-8, the first {_COMPLAINTS} of them are named above")
+
+
+def _named(stream: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines; an error of the stream, such as that it is closed, names standard input."""
+    try:
+        yield from stream
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard input") from error
 
 
 def _decoded(line: bytes) -> tuple[str, bool]:

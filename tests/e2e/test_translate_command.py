@@ -12,7 +12,7 @@ import pytest
 from tests.certificates import Authority, Files
 from tests.e2e.bundles import copy_bundle, copy_pair
 from tests.e2e.command import assert_one_line, run, run_as_process
-from tests.server_process import BUNDLE, REPOSITORY, ServerProcess
+from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess
 
 TEXTS = ["Good morning.", "", "Where is the station? I have never been to Berlin.", "  😀 \t"]
 
@@ -55,6 +55,12 @@ def test_bytes_that_are_not_utf8_are_said_and_do_not_end_it(place) -> None:
 def test_no_input_gives_no_output(place) -> None:
     done = run("translate", *place)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_standard_input_that_is_closed_is_one_line(place) -> None:
+    command = [sys.executable, "-m", "dragoman.cli", "translate", *place]
+    done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, timeout=PATIENCE_S)
+    assert_one_line(done, "dragoman translate: standard input: Bad file descriptor")
 
 
 def test_an_unknown_model_is_one_line(place) -> None:

@@ -234,20 +234,29 @@ def test_a_standard_error_that_is_full_changes_no_exit_code(command: str) -> Non
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
-def test_a_standard_stream_that_is_closed_is_the_null_device(closed: str) -> None:
+def test_the_place_of_a_standard_stream_that_is_closed_is_taken(closed: str) -> None:
     code = (
         "import os, sys\nfrom dragoman.cli import main\ncode = main(['frobnicate'])\n"
-        "print(code, repr(sys.stdin.read()), sys.stderr.isatty(), *map(os.get_inheritable, range(3)))"
+        "print(code, sys.stderr.isatty(), *map(os.get_inheritable, range(3)))"
     )
     command = f'exec "$0" -c "$1" {closed}'
     ended = subprocess.run(["sh", "-c", command, sys.executable, code], capture_output=True, text=True, input="")
-    assert ended.stdout == "2 '' False True True True\n"
+    assert ended.stdout == "2 False True True True\n"
     assert ended.stderr.count("\n") == ("2>&-" not in closed)
 
 
-def test_with_all_standard_streams_closed_a_command_runs() -> None:
+def test_with_all_standard_streams_closed_a_command_has_its_exit_code() -> None:
     command = 'exec "$0" -m dragoman.cli --version <&- >&- 2>&-'
-    assert subprocess.run(["sh", "-c", command, sys.executable]).returncode == 0
+    assert subprocess.run(["sh", "-c", command, sys.executable]).returncode == 2
+
+
+@pytest.mark.parametrize("command", ["--help", "api-key alice", "translate --help"])
+def test_a_standard_output_that_is_closed_is_named(command: str) -> None:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    shell = f'exec "$0" -m dragoman.cli {command} >&-'
+    ended = subprocess.run(["sh", "-c", shell, sys.executable], stderr=subprocess.PIPE, text=True, env=buffered)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1] == "dragoman: standard output: Bad file descriptor"
 
 
 def test_the_package_is_the_command_line(capfd) -> None:

@@ -26,7 +26,7 @@ def detect(arguments: list[str]) -> int:
     options, let_in = model_source.parse(build_parser(), arguments)
     with _server(options, let_in) if options.address else _in_process(options) as detect_lines:
         if options.texts:
-            texts = as_unicode(options.texts)
+            texts = as_unicode(_COMMAND, options.texts)
             _write(texts, detect_lines(texts), as_json=options.json)
         else:
 

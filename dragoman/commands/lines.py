@@ -18,7 +18,7 @@ CALL_TIMEOUT_S: Final = 600.0  # of one chunk, with the time spent waiting for a
 _CHUNK_LINES: Final = 512
 _CHUNK_BYTES: Final = 262_144
 _BLOCK_BYTES: Final = 1 << 20
-_COMPLAINTS: Final = 5  # printed for lines that are not UTF-8; further ones are only counted
+_COMPLAINTS: Final = 5  # printed for texts that are not UTF-8; further ones are only counted
 
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
@@ -34,6 +34,36 @@ class Chunk(NamedTuple):
 
     first: int
     lines: list[str]
+
+
+class _Decoder:
+    """Decodes texts, and names those that are not UTF-8 on standard error.
+
+    Args:
+        command: the name of the command.
+        unit: the name of a text in messages, such as "line".
+    """
+
+    def __init__(self, command: str, unit: str) -> None:
+        self._command = command
+        self._unit = unit
+        self._bad = 0
+
+    def decoded(self, number: int, text: bytes) -> str:
+        """Decode a text; U+FFFD stands for bad bytes."""
+        try:
+            return text.decode()
+        except UnicodeDecodeError:
+            self._bad += 1
+            if self._bad <= _COMPLAINTS:
+                complain(self._command, f"{self._unit} {number} is not UTF-8; U+FFFD stands for bad bytes")
+            return text.decode(errors="replace")
+
+    def tell_count(self) -> None:
+        """Print the number of bad texts, if not all were named."""
+        if self._bad > _COMPLAINTS:
+            named = f"the first {_COMPLAINTS} of them are named above"
+            complain(self._command, f"{self._bad} {self._unit}s are not UTF-8, {named}")
 
 
 def each_chunk(command: str, stream: BinaryIO, work: Callable[[Chunk], None]) -> None:
@@ -55,9 +85,12 @@ def each_chunk(command: str, stream: BinaryIO, work: Callable[[Chunk], None]) ->
             progress.update(len(chunk.lines))
 
 
-def as_unicode(arguments: Iterable[str]) -> list[str]:
+def as_unicode(command: str, arguments: Iterable[str]) -> list[str]:
     """Make valid Unicode of command-line texts: bytes that are not UTF-8, lone surrogates there, become U+FFFD."""
-    return [os.fsencode(text).decode(errors="replace") for text in arguments]
+    decoder = _Decoder(command, "text")
+    texts = [decoder.decoded(number, os.fsencode(text)) for number, text in enumerate(arguments, start=1)]
+    decoder.tell_count()
+    return texts
 
 
 def in_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -133,24 +166,19 @@ def _count_lines(stream: BinaryIO) -> int | None:
 
 def _chunks(command: str, stream: Iterable[bytes], count: int) -> Iterator[Chunk]:
     """Yield chunks of at most `count` lines, and of at most `_CHUNK_BYTES` unless a chunk is one line."""
-    chunk, size_bytes, not_utf8 = Chunk(1, []), 0, 0
+    chunk, size_bytes, decoder = Chunk(1, []), 0, _Decoder(command, "line")
     for number, line in enumerate(_named(stream), start=1):
         if chunk.lines and size_bytes + len(line) > _CHUNK_BYTES:
             yield chunk
             chunk, size_bytes = Chunk(number, []), 0
-        text, good = _decoded(line.removesuffix(b"\n"))
-        not_utf8 += not good
-        if not good and not_utf8 <= _COMPLAINTS:
-            complain(command, f"line {number} is not UTF-8; U+FFFD stands for bad bytes")
-        chunk.lines.append(text)
+        chunk.lines.append(decoder.decoded(number, line.removesuffix(b"\n")))
         size_bytes += len(line)
         if len(chunk.lines) == count:  # a full chunk is yielded at once: on a terminal the user waits for its answer
             yield chunk
             chunk, size_bytes = Chunk(number + 1, []), 0
     if chunk.lines:
         yield chunk
-    if not_utf8 > _COMPLAINTS:
-        complain(command, f"{not_utf8} lines are not UTF-8, the first {_COMPLAINTS} of them are named above")
+    decoder.tell_count()
 
 
 def _named(stream: Iterable[bytes]) -> Iterator[bytes]:
@@ -159,11 +187,3 @@ def _named(stream: Iterable[bytes]) -> Iterator[bytes]:
         yield from stream
     except OSError as error:
         raise OSError(error.errno, error.strerror, "standard input") from error
-
-
-def _decoded(line: bytes) -> tuple[str, bool]:
-    """Decode a line; False where it was not valid UTF-8."""
-    try:
-        return line.decode(), True
-    except UnicodeDecodeError:
-        return line.decode(errors="replace"), False

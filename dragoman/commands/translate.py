@@ -119,7 +119,7 @@ def _translate_lines(options: argparse.Namespace, let_in: Access) -> int:
         output = Output("text" if options.texts else "line", shown)
         if options.texts:
             document_files.tell_of_one(options.texts)
-            texts = as_unicode(options.texts)
+            texts = as_unicode(_COMMAND, options.texts)
             output.write(Chunk(1, texts), translate_lines(texts))
         else:
             each_chunk(_COMMAND, sys.stdin.buffer, lambda chunk: output.write(chunk, translate_lines(chunk.lines)))

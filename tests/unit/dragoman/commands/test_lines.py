@@ -1,8 +1,10 @@
-"""Items that are too many for one call of a server."""
+"""Texts of the command line as Unicode; items that are too many for one call of a server."""
+
+import os
 
 import pytest
 
-from dragoman.commands.lines import in_calls, in_chunks
+from dragoman.commands.lines import as_unicode, in_calls, in_chunks
 from dragoman.errors import (
     AnswerTooLargeError,
     DragomanError,
@@ -50,3 +52,15 @@ def test_texts_are_divided_by_their_number_and_size() -> None:
     assert [text for chunk in chunks for text in chunk] == texts
     assert [len(chunk) for chunk in chunks] == [512, 88, 1, 2]
     assert list(in_chunks([])) == []
+
+
+def test_arguments_that_are_not_utf8_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert as_unicode("detect", ["a", os.fsdecode(b"bad\xff"), "ü"]) == ["a", "bad\ufffd", "ü"]
+    assert capsys.readouterr().err == "dragoman detect: text 2 is not UTF-8; U+FFFD stands for bad bytes\n"
+
+
+def test_many_arguments_that_are_not_utf8_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    as_unicode("detect", ["\udcff"] * 20)
+    *named, last = capsys.readouterr().err.splitlines()
+    assert len(named) == 5
+    assert last == "dragoman detect: 20 texts are not UTF-8, the first 5 of them are named above"

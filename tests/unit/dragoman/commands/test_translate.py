@@ -77,7 +77,9 @@ def test_progress_counts_lines(content: str, tmp_path: Path, monkeypatch, capfd)
 
 def test_json_of_an_argument_that_is_not_utf8(capfd) -> None:
     assert main(["translate", "--models", BUNDLE, "--json", "caf\udce9"]) == 0
-    assert json.loads(capfd.readouterr().out)["text"] == "caf\ufffd"
+    out, err = capfd.readouterr()
+    assert json.loads(out)["text"] == "caf\ufffd"
+    assert err == "dragoman translate: text 1 is not UTF-8; U+FFFD stands for bad bytes\n"
 
 
 @pytest.mark.parametrize(

@@ -91,12 +91,20 @@ def translator(
 
 
 def _translator(
-    bundles: _Bundles, *, model: str, source: str, target: str, html: bool, **options: Any
+    bundles: _Bundles,
+    *,
+    model: str,
+    source: str,
+    target: str,
+    html: bool,
+    sources: Sequence[str] = (),
+    **options: Any,
 ) -> Callable[[list[str]], list[Translation]]:
     """Return a function that translates texts with one model; requests are checked as by a server.
 
     Args:
         source: BCP-47 code of the source language; "": any.
+        sources: all languages among which `source` was detected.
         options: further options of `dragoman.options.Options`; glossaries are in the folder of the settings.
 
     Raises:
@@ -108,7 +116,8 @@ def _translator(
     manifest, slots = bundle.manifest, capacity.slots_of(bundle.manifest, settings)
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings), slots=slots)
     glossaries = glossaries_of(settings.glossaries if options.get("glossaries") else "")
-    glossaries.refresh()
+    with redirect_stdout(sys.stderr):  # the log
+        glossaries.refresh()
     config = config_of(
         in_order=True,
         model=manifest.name,
@@ -118,7 +127,9 @@ def _translator(
         **options,
     )
     catalog = Catalog([ServedModel(manifest, slots)])
-    route = validation.route(config, source, catalog, settings, glossaries, translator=translator)
+    every = Catalog(ServedModel(each, slots) for _, each in bundles)
+    others = [every.choose(model, code, target) for code in sources]
+    route = validation.route(config, source, catalog, settings, glossaries, others, translator=translator)
     engine = _engine(bundle, settings)
 
     def translate(texts: list[str]) -> list[Translation]:
@@ -143,7 +154,8 @@ def _detecting_translator(
         choose(own, model, "", target)  # raises an error that lists the models
     candidates = CandidateLanguages.of(sources, _languages(own))
     detector = new_detector()
-    translator_of = cache(lambda code: _translator(bundles, model=model, source=code, target=target, **options))
+    options |= {"model": model, "target": target, "sources": sources}
+    translator_of = cache(lambda code: _translator(bundles, source=code, **options))
 
     def translate(texts: list[str]) -> list[Translation]:
         rankings = [detector.rank(text, candidates, html=options["html"]) for text in texts]

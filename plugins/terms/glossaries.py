@@ -128,21 +128,24 @@ class StoredGlossaries(Glossaries):
                 f"{chosen.target}, and translates over {chosen.source}",
             )
 
-    def terms_of(self, options: pb.TranslateOptions, chosen: Choice, prefix: str) -> Terms | None:
+    def terms_of(self, options: pb.TranslateOptions, chosen: Choice, prefix: str, others: list[Choice]) -> Terms | None:
         """Combine all terms and kept parts of a request; see :class:`Glossaries`."""
         glossary = options.glossary
         stored = [self.find(name) for name in glossary.names]
+        misfits = [each.misfit(chosen.model.manifest, chosen.source, chosen.target) for each in stored]
+        # Where languages are detected, a glossary for another language that a text may have is left out for this one.
+        direct = [other for other in others if not other.pivot]
         raise_if_any(
             [
                 FieldViolation(
                     f"{prefix}options.glossary.names[{place}]", f"must be for these languages, is for {languages}"
                 )
-                for place, each in enumerate(stored)
-                if (languages := each.misfit(chosen.model.manifest, chosen.source, chosen.target))
+                for place, (each, languages) in enumerate(zip(stored, misfits, strict=True))
+                if languages and all(each.misfit(to.model.manifest, to.source, to.target) for to in direct)
             ]
         )
         # At the same place the longest term counts, of equal ones that of the first glossary.
-        indexes = [each.terms for each in stored]
+        indexes = [each.terms for each, languages in zip(stored, misfits, strict=True) if not languages]
         if glossary.entries:
             indexes.insert(0, Index(map(entry_of, glossary.entries)))
         if not (indexes or options.protect_placeholders):

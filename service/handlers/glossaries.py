@@ -30,18 +30,19 @@ class Glossaries:
             if is_asked:
                 yield FieldViolation(f"options.{field}", f"this server has no plugin of {plugins.TERMS}")
 
-    def terms_of(self, options: pb.TranslateOptions, chosen: Choice, prefix: str) -> Terms | None:
+    def terms_of(self, options: pb.TranslateOptions, chosen: Choice, prefix: str, others: list[Choice]) -> Terms | None:
         """Collect all terms that have given translations.
 
         Args:
             prefix: prefix of the names of fields, in errors.
+            others: the choices for all languages that a text of the call may have; none without language detection.
 
         Returns:
             The terms; None where the request has none.
 
         Raises:
             UnknownGlossaryError: no stored glossary has a given name.
-            InvalidRequestError: a stored glossary is for other languages.
+            InvalidRequestError: a stored glossary is for other languages, also than those of `others`.
         """
         return None
 

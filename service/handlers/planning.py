@@ -183,9 +183,11 @@ class Planner:
                 by_language = await self._languages.group(request, client, catalog, source_language.among)
 
         def choose(catalog: Catalog) -> list[Route]:
-            settings, glossaries, one_answer = self._settings, self._glossaries, not wants_deltas
+            model, target, names = request.model, request.target_language_code, request.options.glossary.names
+            sources = catalog.sources(model, target) if names and source_language.among else ()
+            fixed = catalog, self._settings, self._glossaries, [catalog.choose(model, each, target) for each in sources]
             return [
-                validation.translation_route(request, source, catalog, settings, glossaries, one_answer=one_answer)
+                validation.translation_route(request, source, *fixed, one_answer=not wants_deltas)
                 for source in by_language.texts
             ]
 

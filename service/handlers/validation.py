@@ -36,6 +36,7 @@ def translation_route(
     catalog: Catalog,
     settings: Settings,
     glossaries: Glossaries,
+    others: Sequence[Choice] = (),
     *,
     one_answer: bool = False,
 ) -> Route:
@@ -49,7 +50,7 @@ def translation_route(
         DragomanError: as :func:`route`.
     """
     violations = _texts(request, settings, one_answer=one_answer)
-    return route(request, source, catalog, settings, glossaries, violations=violations)
+    return route(request, source, catalog, settings, glossaries, others, violations=violations)
 
 
 def route(
@@ -58,6 +59,7 @@ def route(
     catalog: Catalog,
     settings: Settings,
     glossaries: Glossaries,
+    others: Sequence[Choice] = (),
     *,
     translator: Translator | None = None,
     violations: Sequence[FieldViolation] = (),
@@ -100,7 +102,7 @@ def route(
             beam_size=options.beam_size or max(1 if sampling else settings.beam_size, options.alternatives),
             sampling=sampling,
             prefix_ids=translator.prefix_ids(options.target_prefix) if translator else (),
-            terms=glossaries.terms_of(options, chosen, prefix),
+            terms=glossaries.terms_of(options, chosen, prefix, list(others)),
         ),
     )
 

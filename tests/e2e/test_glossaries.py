@@ -16,6 +16,7 @@ from dragoman import AsyncClient, Client, GlossaryEntry, InvalidRequestError, Tr
 from dragoman.cli import main
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
+from tests.e2e.bundles import copy_pair
 from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
 
 TERMS = {"house": ["Gebäude", "Anwesen"], "Zentrix": None, "NovaTech 3000": None, "dog": "Köter"}
@@ -178,6 +179,32 @@ def test_stored_glossaries_are_named_listed_and_read_again(
         with pytest.raises(InvalidRequestError, match=r"names\[0\]: must be for these languages, is for fr to de"):
             client.translate("The house is big.", model="en-de", glossaries=["products.fr-de"])
         assert storing.metric("glossary_segments_total") >= 3
+
+
+def test_with_detection_each_text_has_the_glossaries_of_its_language(
+    serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
+) -> None:
+    models, glossaries = tmp_path / "models", tmp_path / "glossaries"
+    glossaries.mkdir()
+    for source in ("de", "fr"):
+        copy_pair(models, source, "en")
+        (glossaries / f"products.{source}-en.csv").write_text(f"Zentrix,{source.upper()}\n")
+    (glossaries / "products.it-en.csv").write_text("casa,house\n")
+    texts = ["Das große Haus ist von Zentrix.", "Où est la gare de Zentrix, s'il vous plaît ?"]
+    options = {"source_language": "auto", "target_language": "en"}
+    server = serve(f"--models={models}", f"--glossaries={glossaries}", "--threads=1")
+    with Client(server.address, timeout_s=PATIENCE_S) as client:
+        made = client.translate(texts, **options, glossaries=["products.de-en", "products.fr-en"])
+        assert ["DE" in made[0].text, "FR" in made[1].text, *(each.glossary_misses for each in made)] == [1, 1, (), ()]
+        german, french = client.translate(texts, **options, glossaries=["products.de-en"])
+        assert (german, french) == (made[0], client.translate(texts[1], **options))
+        with pytest.raises(InvalidRequestError, match=r"names\[0\]: must be for these languages, is for it to en"):
+            client.translate(texts, **options, glossaries=["products.it-en"])
+    monkeypatch.setenv("DRAGOMAN_GLOSSARIES", str(glossaries))
+    capfd.readouterr()
+    for place in (["--models", str(models)], ["--address", server.address]):
+        asked = ["translate", *place, "--from=auto", "--to=en", "--glossary=products.de-en", *texts]
+        assert (main(asked), capfd.readouterr().out) == (0, f"{german.text}\n{french.text}\n")
 
 
 def test_the_command_takes_files_and_names(server: ServerProcess, client: Client, folder: Path) -> None:

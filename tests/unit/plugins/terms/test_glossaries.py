@@ -6,10 +6,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.bundle import Manifest
-from dragoman.errors import UnknownGlossaryError
+from dragoman.errors import InvalidRequestError, UnknownGlossaryError
 from dragoman.language_marks import Languages
+from dragoman.v1 import translation_pb2 as pb
 from plugins.terms.glossaries import StoredGlossaries, StoredGlossary
 from plugins.terms.terms import Terms
+from service.registry.catalog import Choice, ServedModel
 from service.settings import SettingsError
 
 
@@ -137,3 +139,28 @@ def test_a_glossary_is_for_its_languages_and_their_variants(
     assert (stored.misfit(manifest, "", "") == "") == fits
     many = manifest.model_copy(update={"languages": Languages(sources=("en", "fr"), targets=("de", "es"))})
     assert (stored.misfit(many, "en", "de") == "") == fits
+
+
+def test_with_detection_a_glossary_is_for_the_texts_of_its_languages(folder: Path, manifest: Manifest) -> None:
+    (folder / "products.de-en.csv").write_text("Haus,house\n")
+    (folder / "products.fr-de.csv").write_text("maison,Haus\n")
+    (folder / "names.csv").write_text("Tom\n")
+    glossaries = StoredGlossaries(str(folder))
+    glossaries.refresh()
+    back = manifest.model_copy(update={"languages": Languages(sources=("de",), targets=("en",))})
+    both = [Choice(ServedModel(manifest, 1), "en", "de"), Choice(ServedModel(back, 1), "de", "en")]
+
+    def found(choice: Choice, others: list[Choice], *names: str) -> list[str]:
+        options = pb.TranslateOptions(glossary=pb.Glossary(names=names))
+        terms = glossaries.terms_of(options, choice, "", others)
+        return [form for match in terms.find("Tom house Haus") for form in match.forms] if terms else []
+
+    names = ["products.en-de", "products.de-en", "names"]
+    assert [found(each, both, *names) for each in both] == [["Tom", "Haus"], ["Tom", "house"]]
+    assert [found(each, both, "products.de-en") for each in both] == [[], ["house"]]
+    pivoted = both[0]._replace(source="fr", pivot=both[0])
+    for others in ([], both[:1], [both[0], pivoted]):
+        with pytest.raises(InvalidRequestError, match=r"names\[1\]: must be for these languages, is for de to en"):
+            found(both[0], others, *names)
+    with pytest.raises(InvalidRequestError, match=r"names\[0\]: must be for these languages, is for fr to de"):
+        found(both[0], both, "products.fr-de")

@@ -21,6 +21,7 @@ class Rewriting:
     Attributes:
         original: the text before the edits.
         text: the text after the edits.
+        kept: the spans of the text after the edits that stay as they are in any text; each counts as one word.
     """
 
     def __init__(self, text: str, edits: Iterable[Edit] = ()) -> None:
@@ -32,6 +33,7 @@ class Rewriting:
                 one edit of no character.
         """
         self.original = text
+        self.kept: Sequence[Span] = ()
         self._before: list[Span] = []
         self._after: list[Span] = []
         pieces: list[str] = []

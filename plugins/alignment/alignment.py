@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -36,16 +36,24 @@ class Alignment:
         weights: float [target words, source words], 0 to 1.
     """
 
-    def __init__(self, attention: NDArray[np.float32], source: Side, target: Side) -> None:
+    def __init__(
+        self,
+        attention: NDArray[np.float32],
+        source: Side,
+        target: Side,
+        whole: tuple[Sequence[Span], Sequence[Span]] = ((), ()),
+    ) -> None:
         """Compute weights of words from the attention of tokens.
 
         Args:
             attention: float [target tokens, source tokens]: each row is from the step that chose the target token.
             source: the source text and its tokens, without the marks around it.
             target: the translation and its tokens, without the end-of-sentence token.
+            whole: spans of the source and of the translation that count as one word each.
         """
-        self.source_words = words(source)
-        self.target_words = words(target)
+        self._made_of = attention, source, target
+        self.source_words = joined(words(source), whole[0])
+        self.target_words = joined(words(target), whole[1])
         self.source_starts, self.source_stops = _borders(self.source_words)
         self.target_starts, self.target_stops = _borders(self.target_words)
         of_target = _overlaps(self.target_words, self.target_stops, target.spans)
@@ -53,6 +61,10 @@ class Alignment:
         of_words = of_target.T @ np.asarray(attention, np.float32) @ of_source
         given = _shares(of_words, axis=1)
         self.weights: NDArray[np.float32] = np.sqrt(given * _shares(given, axis=0))
+
+    def joined(self, source: Sequence[Span], target: Sequence[Span]) -> "Alignment":
+        """Count spans of the source and of the translation as one word each."""
+        return Alignment(*self._made_of, (source, target))
 
     def links(self, source_start: int = 0, target_start: int = 0) -> Iterator[Link]:
         """Yield the pairs of corresponding words, by target word; a word may have several links, or none.
@@ -137,6 +149,17 @@ def words(side: Side) -> list[Span]:
     if _IN_UNSPACED.search(text) is None:
         return found
     return [part for word in found for part in _parts(side, *word)]
+
+
+def joined(words: Iterable[Span], whole: Iterable[Span]) -> list[Span]:
+    """List words, and spans that count as one word each; a word that overlaps a span is a part of it."""
+    found: list[Span] = []
+    for start, stop in sorted([*words, *whole]):
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(stop, found[-1][1])
+        else:
+            found.append((start, stop))
+    return found
 
 
 def _borders(words: Sequence[Span]) -> tuple[list[int], list[int]]:

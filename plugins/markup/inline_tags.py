@@ -1,12 +1,15 @@
 """A sentence with its tags taken out, and its translation with the tags put back in."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
 from dragoman.scripts import UNSPACED_CHARACTER
+from plugins.alignment.alignment import joined
 from plugins.markup import tag_guess, tag_layout
 from plugins.markup.mark import InlineTag, overlap, partners
+from service.rewriting import Span
 from service.text.alignment import Alignment
 
 # The largest number of marks in a sentence that are placed by word alignment: more take too long.
@@ -31,19 +34,21 @@ class TaggedText(NamedTuple):
         """The spans [start, stop) of the text that are content of marks."""
         return [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
 
-    def restore(self, translation: str, alignment: Alignment | None) -> str:
+    def restore(self, translation: str, alignment: Alignment | None, kept: Sequence[Span] = ()) -> str:
         """Write a translation as HTML or XML, with its marks.
 
         Args:
             alignment: the word alignment of both texts; None: unknown.
+            kept: the spans of the translation that stayed as they were: each counts as one word.
         """
         # Overlapping elements cannot move independently: their tags must keep their order.
         marks = self.marks
         has_order = translation == self.text or len(marks) > _MOST_MARKS or overlap(marks, partners(marks))
+        whole = self._found({translation[slice(*span)] for span in kept}), joined((), kept)
         if alignment is None or has_order:
-            placed = tag_guess.placed(self.text, self.marks, translation)
+            placed = tag_guess.placed(self.text, self.marks, translation, whole)
         else:
-            placed = tag_layout.placed(self.text, self.marks, translation, alignment)
+            placed = tag_layout.placed(self.text, self.marks, translation, alignment, whole)
         pieces: list[str] = []
         done, parted = 0, -1  # the place of the last blank behind an added mark
         for start, stop, source, is_added in placed:
@@ -55,6 +60,11 @@ class TaggedText(NamedTuple):
                 pieces.append(" ")
                 parted = start
         return "".join([*pieces, self._escaped(translation[done:])])
+
+    def _found(self, parts: Collection[str]) -> Sequence[Span]:
+        """List the spans of some parts in the text, the longest at each place."""
+        pattern = "|".join(map(re.escape, sorted(parts, key=len, reverse=True)))
+        return [found.span() for found in re.finditer(pattern, self.text)] if parts else ()
 
     def _escaped(self, text: str) -> str:
         return escape(text, quote=False).replace("\xa0", self.hard_blank)

@@ -1,8 +1,16 @@
 """Marks in a sentence that are not text, such as tags, and pairs of marks."""
 
+import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
+
+from service.rewriting import Span
+
+# The spans of kept parts in a text and in its translation, each in order.
+Kept: TypeAlias = tuple[Sequence[Span], Sequence[Span]]
 
 
 class InlineTag(NamedTuple):
@@ -37,6 +45,24 @@ class Placed(NamedTuple):
     stop: int
     source: str
     is_added: bool = False
+
+
+def cuts(start: int, stop: int, kept: Sequence[Span]) -> bool:
+    """Tell whether a span begins or ends inside one of some ascending spans."""
+    first = bisect_right(kept, start, key=itemgetter(1))
+    last = bisect_left(kept, stop, key=itemgetter(0)) - 1
+    return first <= last and (kept[first][0] < start or stop < kept[last][1])
+
+
+def is_at(content: str, place: int, text: str, kept: Sequence[Span]) -> bool:
+    """Tell whether a content is at a place of a text, and cuts no kept part."""
+    return place >= 0 and text.startswith(content, place) and not cuts(place, place + len(content), kept)
+
+
+def places_of(content: str, text: str, kept: Sequence[Span]) -> list[int]:
+    """List all places where a content occurs in a text and cuts no kept part, overlapping ones included."""
+    starts = (match.start() for match in re.finditer(f"(?={re.escape(content)})", text))
+    return [start for start in starts if not cuts(start, start + len(content), kept)]
 
 
 def partners(marks: Sequence[InlineTag]) -> list[int | None]:

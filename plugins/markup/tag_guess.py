@@ -6,19 +6,25 @@ otherwise to the edge of a word at the same relative position. Tags keep their o
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from plugins.markup.mark import InlineTag, Placed
+from plugins.alignment.alignment import joined
+from plugins.markup.mark import InlineTag, Kept, Placed, cuts, is_at, places_of
+from service.rewriting import Span
 
 _WORD: Final = re.compile(r"\w+")
 
 
-def placed(text: str, marks: Sequence[InlineTag], translation: str) -> Iterator[Placed]:
-    """Yield the places of the marks, left to right."""
+def placed(text: str, marks: Sequence[InlineTag], translation: str, kept: Kept = ((), ())) -> Iterator[Placed]:
+    """Yield the places of the marks, left to right.
+
+    Args:
+        kept: spans of the text and of the translation that count as one word each.
+    """
     if not marks:
         return
-    guide = _Guide(text, translation)
+    guide = _Guide(text, translation, kept)
     before = stop = 0
     for mark in marks:
         content = text[mark.place : mark.place + mark.width]
@@ -37,25 +43,32 @@ def placed(text: str, marks: Sequence[InlineTag], translation: str) -> Iterator[
 class _Guide:
     """Maps places in the text to places in the translation."""
 
-    def __init__(self, text: str, translation: str) -> None:
+    def __init__(self, text: str, translation: str, kept: Kept) -> None:
         self._text = text
         self._translation = translation
-        self._words = [word.span() for word in _WORD.finditer(text)]
-        self._starts = [word.start() for word in _WORD.finditer(translation)] or [0]
-        self._ends = [word.end() for word in _WORD.finditer(translation)] or [len(translation)]
-        self._contents: dict[str, tuple[list[int], list[int]]] = {}
-        ours, theirs = _singles(text), _singles(translation)
+        self._kept = kept
+        self._words = joined(_words(text), kept[0])
+        words = joined(_words(translation), kept[1])
+        self._starts = [start for start, _ in words] or [0]
+        self._ends = [stop for _, stop in words] or [len(translation)]
+        self._contents: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
+        ours, theirs = _singles(text, self._words), _singles(translation, words)
         self._same = {ours[word]: theirs[word] for word in ours.keys() & theirs.keys()}
 
     def content(self, content: str, place: int, least: int) -> int | None:
         """Find a mark's content in the translation: the same occurrence if the counts are equal, else the next one."""
-        if content not in self._contents:
-            self._contents[content] = _places_of(content, self._text), _places_of(content, self._translation)
-        ours, theirs = self._contents[content]
-        if len(ours) == len(theirs) and (same := theirs[bisect_left(ours, place)]) >= least:
+        may_cut = cuts(place, place + len(content), self._kept[0])
+        if (content, may_cut) not in self._contents:
+            ours, theirs = ((), ()) if may_cut else self._kept
+            self._contents[content, may_cut] = (
+                places_of(content, self._text, ours),
+                places_of(content, self._translation, theirs),
+            )
+        mine, others = self._contents[content, may_cut]
+        if len(mine) == len(others) and (same := others[bisect_left(mine, place)]) >= least:
             return same
-        following = bisect_left(theirs, least)
-        return theirs[following] if following < len(theirs) else None
+        following = bisect_left(others, least)
+        return others[following] if following < len(others) else None
 
     def before(self, place: int) -> int:
         """Find the start of the text that follows a place."""
@@ -71,7 +84,7 @@ class _Guide:
         elif start < place:
             return there + place - start
         lead = self._text[place:start]
-        return there - len(lead) if self._translation.endswith(lead, 0, there) else there
+        return there - len(lead) if is_at(lead, there - len(lead), self._translation, self._kept[1]) else there
 
     def after(self, place: int) -> int:
         """Find the end of the text that precedes a place."""
@@ -89,7 +102,7 @@ class _Guide:
         else:
             there += end - start
         trail = self._text[end:place]
-        return there + len(trail) if self._translation.startswith(trail, there) else there
+        return there + len(trail) if is_at(trail, there, self._translation, self._kept[1]) else there
 
     def word_end(self, place: int) -> int:
         """Find the end of the translation's word at a place, or of the next word."""
@@ -100,17 +113,17 @@ class _Guide:
         return place / len(self._text) * len(self._translation)
 
 
-def _singles(text: str) -> dict[str, int]:
+def _words(text: str) -> Iterator[Span]:
+    return (word.span() for word in _WORD.finditer(text))
+
+
+def _singles(text: str, words: Iterable[Span]) -> dict[str, int]:
     """Find the words that occur once in a text, with their starts."""
     places: dict[str, int] = {}
-    for word in _WORD.finditer(text):
-        places[word[0]] = -1 if word[0] in places else word.start()
+    for start, stop in words:
+        word = text[start:stop]
+        places[word] = -1 if word in places else start
     return {word: place for word, place in places.items() if place >= 0}
-
-
-def _places_of(content: str, text: str) -> list[int]:
-    """List all places where a content occurs in a text, overlapping ones included."""
-    return [match.start() for match in re.finditer(f"(?={re.escape(content)})", text)]
 
 
 def _nearest(places: Sequence[int], wanted: float) -> int:

@@ -5,7 +5,6 @@ overlap, the element with the higher alignment weight chooses first. Sibling ele
 words do; all other marks keep their order among their siblings.
 """
 
-import re
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from plugins.markup.mark import InlineTag, Placed, partners
+from plugins.markup.mark import InlineTag, Kept, Placed, cuts, is_at, partners, places_of
 from service.rewriting import Span
 from service.text.alignment import Alignment
 
@@ -22,11 +21,13 @@ _TARGET: Final = attrgetter("target")
 _SHARE: Final = itemgetter(0)
 
 
-def placed(text: str, marks: Sequence[InlineTag], translation: str, alignment: Alignment) -> Iterator[Placed]:
-    """Yield the places of the marks, left to right."""
+def placed(
+    text: str, marks: Sequence[InlineTag], translation: str, alignment: Alignment, kept: Kept = ((), ())
+) -> Iterator[Placed]:
+    """Yield the places of the marks, left to right; see `tag_guess.placed`."""
     whole = _tree(text, marks)
     whole.target = 0, len(translation)
-    pair = _Pair(text, translation, alignment)
+    pair = _Pair(text, translation, alignment.joined(*kept) if any(kept) else alignment, kept)
     pending = [whole]
     while pending:
         element = pending.pop()
@@ -93,11 +94,12 @@ def _in_order(whole: _Item) -> Iterator[Placed]:
 class _Pair:
     """A text and its translation, with their word alignment."""
 
-    def __init__(self, text: str, translation: str, alignment: Alignment) -> None:
+    def __init__(self, text: str, translation: str, alignment: Alignment, kept: Kept) -> None:
         self.text = text
         self.translation = translation
         self.alignment = alignment
-        self._contents: dict[str, list[int]] = {}
+        self._kept = kept
+        self._contents: dict[tuple[str, bool], list[int]] = {}
 
     def words_of(self, item: _Item) -> tuple[int, int] | None:
         """Find the words [first, last) of the text that an item contains, wholly or in part; None if there are none."""
@@ -110,7 +112,7 @@ class _Pair:
         if start < place < stop:
             return start_there + (place - start if self._same(ours, theirs) else 0)
         lead = self.text[place:start]
-        return start_there - (len(lead) if self.translation.endswith(lead, 0, start_there) else 0)
+        return start_there - (len(lead) if self.has(lead, start_there - len(lead)) else 0)
 
     def after(self, place: int, ours: int, theirs: int) -> int:
         """Find the place after a word of the translation, or inside it, that corresponds to a place in the text."""
@@ -118,7 +120,7 @@ class _Pair:
         if start < place < stop:
             return stop_there - (stop - place if self._same(ours, theirs) else 0)
         trail = self.text[stop:place]
-        return stop_there + (len(trail) if self.translation.startswith(trail, stop_there) else 0)
+        return stop_there + (len(trail) if self.has(trail, stop_there) else 0)
 
     def inside(self, span: Span, ours: int, theirs: int) -> Span | None:
         """Find a part of a word in the translation; None if the span is no part, or the word differs there."""
@@ -127,16 +129,21 @@ class _Pair:
             return None
         return start_there + span[0] - start, start_there + span[1] - start
 
-    def nearest(self, content: str, wanted: int) -> Span | None:
-        """Find the occurrence of a content in the translation closest to a place; None if there is none."""
-        if content not in self._contents:
-            found = re.finditer(f"(?={re.escape(content)})", self.translation)
-            self._contents[content] = [match.start() for match in found]
-        starts = self._contents[content]
+    def nearest(self, source: Span, wanted: int) -> Span | None:
+        """Find the occurrence of a part of the text in the translation closest to a place; None if there is none."""
+        content, may_cut = self.text[slice(*source)], cuts(*source, self._kept[0])
+        if (content, may_cut) not in self._contents:
+            found = places_of(content, self.translation, () if may_cut else self._kept[1])
+            self._contents[content, may_cut] = found
+        starts = self._contents[content, may_cut]
         following = bisect_left(starts, wanted)
         beside = starts[max(following - 1, 0) : following + 1]
         start = min(beside, key=lambda place: abs(place - wanted), default=None)
         return None if start is None else (start, start + len(content))
+
+    def has(self, content: str, place: int) -> bool:
+        """Tell whether the translation has a content at a place, outside kept parts."""
+        return is_at(content, place, self.translation, self._kept[1])
 
     def _same(self, ours: int, theirs: int) -> bool:
         mine, other = self.alignment.source_words[ours], self.alignment.target_words[theirs]
@@ -185,7 +192,7 @@ class _Level:
         if item.after is None and item.source[0] < item.source[1]:
             run = words and self._alignment.target_run(*words, self._free)
             wanted = self._alignment.target_words[run[0]][0] if run else self._beside(item)
-            found = self._pair.nearest(self._pair.text[slice(*item.source)], wanted)
+            found = self._pair.nearest(item.source, wanted)
         elif words is not None and words[1] - words[0] == 1 and self._first < self._last:
             found = self._pair.inside(item.source, words[0], self._clearest(words[0]))
         if found is None or not self._is_untaken(found):
@@ -250,7 +257,7 @@ class _Level:
             following = bisect_left(self._taken, (begin, begin))
             high = self._taken[following][0] if following < len(self._taken) else self._high
             if item.after is not None and begin + len(content) <= high:
-                least += len(content) * self._pair.translation.startswith(content, begin)
+                least += len(content) * self._pair.has(content, begin)
             item.target = begin, least
 
     def _beside(self, item: _Item) -> int:

@@ -125,7 +125,14 @@ class TermPlan(NamedTuple):
         if lost:
             rewriting = Rewriting(translation, self._added(lost, edits, translation, aligned))
             missed = self._missed(rewriting.text)
+        rewriting.kept = self._places(rewriting.text)
         return Restored(rewriting.text, tuple(dict.fromkeys(match.name for match in missed)), rewriting)
+
+    def _places(self, translation: str) -> list[Span]:
+        """List the spans of kept parts in a translation."""
+        inside = {match.name for match in self.matches if match.kept and not match.whole}
+        found = [each.span() for part in inside for each in re.finditer(re.escape(part), translation)]
+        return sorted([*found, *occurrences(self._kept, translation)])
 
     def _begin(self, translation: str) -> int:
         """Tell where a translation may be changed: behind its prefix, if that is there."""

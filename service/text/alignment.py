@@ -65,6 +65,9 @@ class Alignment(Protocol):
             A run [first, last) of at least one word; None where no word is free.
         """
 
+    def joined(self, source: Sequence[Span], target: Sequence[Span]) -> "Alignment":
+        """Count each of some spans of both texts as one word."""
+
     def links(self, source_start: int = 0, target_start: int = 0) -> Iterator[Link]:
         """Yield the links between words, by target word; a word may have several links, or none.
 

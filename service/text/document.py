@@ -14,6 +14,7 @@ from dragoman.errors import DragomanError
 from dragoman.tokenizer import Tokenizer
 from service.decode import Attention, Decode, FinishReason, worst
 from service.failures import told
+from service.rewriting import Span
 from service.segment import Segment
 from service.text.alignment import Alignment, Link
 from service.text.alternatives import Alternatives, Choice, new_alternatives
@@ -278,15 +279,17 @@ class Document:
         """Make the text of a translation, and align it where that is wanted."""
         # Blanks that the model writes at the ends would come in addition to the separators that are kept.
         text, misses = self._tokenizer.decode(target_ids).strip(), tuple[str, ...]()
+        kept: Sequence[Span] = ()
         token_attention = part.source and part.source.token_attention(self._tokenizer, target_ids, attention)
         if part.plan is not None:
             text, misses, rewriting = part.plan.restore(text, token_attention and token_attention.alignment().target_of)
             token_attention = token_attention and token_attention.before(part.plan.reading).after(rewriting)
+            kept = rewriting.kept
         elif part.in_capitals:
             token_attention, text = token_attention and token_attention.after(in_capitals(text)), text.upper()
         is_aligned = self._wants_alignments or part.tags is not None
         alignment = token_attention.alignment() if token_attention and is_aligned else None
-        restored = text if part.tags is None else part.tags.restore(text, alignment)
+        restored = text if part.tags is None else part.tags.restore(text, alignment, kept)
         return _Restored(restored, text, alignment, misses)
 
     def _choose(self, alternatives: Alternatives, part: Part, decode: Decode, text: str) -> None:

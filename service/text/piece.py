@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from service.rewriting import Span
 from service.text.alignment import Alignment
 
 
@@ -17,11 +18,12 @@ class Tags(Protocol):
     def contents(self) -> Sequence[tuple[int, int]]:
         """Characters [start, stop) of the text that are also in the marks."""
 
-    def restore(self, translation: str, alignment: Alignment | None) -> str:
+    def restore(self, translation: str, alignment: Alignment | None, kept: Sequence[Span] = ()) -> str:
         """Write a translation with the marks in it.
 
         Args:
             alignment: alignment of the text and its translation; None: it is not known.
+            kept: spans of the translation in which no tag is to be put.
         """
 
 

@@ -61,3 +61,14 @@ def test_a_sentence_is_translated_as_it_is_without_tags(bundle: Bundle) -> None:
     for tag in tags(html):
         translation = translation.replace(str(tag), "", 1)
     assert translation == one + two
+
+
+def test_no_tag_goes_into_an_address(bundle: Bundle) -> None:
+    html = [
+        'The value of <a href="x">it</a> is https://example.com/a?b.',
+        'Open <img src="i.png"> https://example.com/a.',
+    ]
+    link, picture = translate(bundle, html)
+    assert "https://example.com/a?b" in link
+    assert "https://example.com/a" in picture
+    assert [tags(link), tags(picture)] == [tags(each) for each in html]

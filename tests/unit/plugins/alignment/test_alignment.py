@@ -121,3 +121,14 @@ def test_all_letters_are_in_one_word_and_weights_are_shares(source: Side, target
     assert ((found.weights >= 0) & (found.weights <= 1 + 1e-6)).all()
     span = found.target_of(0, len(source.text))
     assert (span is None) == (not found.weights.size)
+
+
+def test_spans_count_as_words_with_all_that_overlaps_them() -> None:
+    both = side("a@b ok {}")
+    alignment = Alignment(np.eye(len(both.spans), dtype=np.float32), both, both)
+    assert texts(both, alignment.source_words) == ["a", "b", "ok"]
+    joined = alignment.joined([(0, 2)], [(0, 3), (7, 9)])
+    assert texts(both, joined.source_words) == ["a@", "b", "ok"]
+    assert texts(both, joined.target_words) == ["a@b", "ok", "{}"]
+    assert joined.target_run(0, 2) == (0, 1)
+    assert texts(both, alignment.target_words) == ["a", "b", "ok"]

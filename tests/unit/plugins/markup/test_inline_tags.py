@@ -1,5 +1,6 @@
 import re
 from collections.abc import Iterator, Sequence
+from html import unescape
 from itertools import pairwise
 
 import numpy as np
@@ -222,3 +223,50 @@ def test_each_mark_stands_once_and_what_was_inside_stays_inside(case: tuple[Tagg
         assert [each for each, around in tree(after) if around == element and each not in may_move] == [
             each for each, around in tree(source.marks) if around == element and each not in may_move
         ]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "links", "part", "html"),
+    [
+        ("Set {b}it{/b} to %(x)s", "Setz %(x)s", "0-0 1-1 3-1 4-2", "%(x)s", "Setz <b>%(x)s</b>"),
+        ("Set {b}it{/b} to %(x)s", "Setz %(x)s", None, "%(x)s", "Setz <b>%(x)s</b>"),
+        ("See {-img}a@b.de", "Sieh a@b.de an", "0-0 1-2 2-2 3-2", "a@b.de", "Sieh <img>a@b.de an"),
+        ("See {-img}this a@b.de", "Sieh a@b.de", None, "a@b.de", "Sieh <img>a@b.de"),
+        # Its signs are no punctuation beside it.
+        ('Say {b}"%(x)s"{/b}', 'Sag "%(x)s"', "0-0 1-1 2-2", "%(x)s", 'Sag <b>"%(x)s"</b>'),
+        ("Say {b}%%{/b} now", "Sag jetzt %%", None, "%%", "Sag jetzt <b>%%</b>"),
+        # A content is not found in it, and no mark is moved out of it, unless that was so in the text.
+        ("Type {=x} now", "Tipp %(x)s", "0-0 1-1 2-2", "%(x)s", "Tipp <code>x</code>%(x)s"),
+        ("Type {=x} now", "Tipp %(x)s", None, "%(x)s", "Tipp <code>x</code>%(x)s"),
+        ("Type %({=x})s", "Tipp %(x)s", "0-0 1-1 2-2", "%(x)s", "Tipp %(<code>x</code>)s"),
+        ("Type %({=x})s", "Tipp %(x)s", None, "%(x)s", "Tipp %(<code>x</code>)s"),
+        ("See a{b}@b.{/b}de", "Sieh a@b.de", "0-0 1-1 2-2 3-3", "a@b.de", "Sieh a<b>@b.</b>de"),
+        ("See a{b}@b.{/b}de", "Sieh a@b.de", None, "a@b.de", "Sieh a<b>@b.</b>de"),
+    ],
+)
+def test_a_kept_part_counts_as_one_word(source: str, translation: str, links: str | None, part: str, html: str) -> None:
+    text, start = tagged(source), translation.index(part)
+    alignment = None if links is None else aligned(text.text, translation, links)
+    assert text.restore(translation, alignment, [(start, start + len(part))]) == html
+
+
+@st.composite
+def texts_with_kept_parts(draw: st.DrawFn) -> tuple[TaggedText, str, Alignment, list[tuple[int, int]]]:
+    source, translation, alignment = draw(aligned_texts())
+    borders = sorted(draw(st.sets(st.integers(0, len(translation)), max_size=6)))
+    marks = [mark._replace(width=0) for mark in source.marks]
+    return source._replace(marks=marks), translation, alignment, list(zip(borders[::2], borders[1::2], strict=False))
+
+
+@given(texts_with_kept_parts(), st.booleans())
+def test_no_mark_goes_into_a_kept_part(
+    case: tuple[TaggedText, str, Alignment, list[tuple[int, int]]], is_aligned: bool
+) -> None:
+    source, translation, alignment, kept = case
+    html = source.restore(translation, alignment if is_aligned else None, kept)
+    places = [len(unescape(re.sub(r"<\d+>", "", html[: mark.start()]))) for mark in re.finditer(r"<\d+>", html)]
+    for start, stop in kept:
+        if any(start < place < stop for place in places):
+            own = re.finditer(f"(?={re.escape(translation[start:stop])})", source.text)
+            begins = [found.start() for found in own]
+            assert any(begin < mark.place < begin + stop - start for begin in begins for mark in source.marks)

@@ -322,3 +322,9 @@ def test_what_is_kept_does_not_grow_together_with_the_rest_of_a_word(tokenizer) 
     plan = planned(tokenizer, "ab good", GlossaryEntry("ab"))
     *_, kept, rest = plan.restore("morgens", lambda _, __: (0, 6)).text.split()
     assert (kept, rest) == ("ab", "s")
+
+
+def test_the_places_of_kept_parts_are_told(tokenizer) -> None:
+    plan = planned(tokenizer, "%dMB {a} good {a}", GlossaryEntry("good", ("guten",)), placeholders=True)
+    rewriting = plan.restore("guten bahnhof bahnhof tomMB", None).rewriting
+    assert [rewriting.text[slice(*span)] for span in rewriting.kept] == ["{a}", "{a}", "%d"]

@@ -151,7 +151,7 @@ class Bold:
     marks = ("<b>", "</b>")
     contents = ()
 
-    def restore(self, translation: str, alignment: Alignment | None) -> str:
+    def restore(self, translation: str, alignment: Alignment | None, kept: Sequence[tuple[int, int]] = ()) -> str:
         return f"<b>{translation}</b>"
 
 
@@ -213,7 +213,7 @@ class Seen(Bold):
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []
 
-    def restore(self, translation: str, alignment: Alignment | None) -> str:
+    def restore(self, translation: str, alignment: Alignment | None, kept: Sequence[tuple[int, int]] = ()) -> str:
         assert alignment is not None
         span = alignment.target_of(0, 3)
         assert span is not None

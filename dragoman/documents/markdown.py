@@ -22,8 +22,8 @@ _CELLS: Final = ("th_open", "td_open")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 _LINE_BREAK: Final = re.compile(r"[ \t]*\n[ \t]*")
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]<>&~|#+=!-]|(?<=\d)[.)]|:(?=::)")
-# A word that should not begin a line: it might start a list, a quotation, a heading or a block of HTML.
-_BEGINS_BLOCK: Final = re.compile(r"[-+*=#>|:]|\d+[.)]$|<(?:[!?/]|[a-zA-Z](?![^<>\s]*[@:]))")
+# A word that should not begin a line: it might start a list, a quotation, a heading, a footnote or HTML.
+_BEGINS_BLOCK: Final = re.compile(r"[-+*=#>|:]|\[\^|\d+[.)]$|<(?:[!?/]|[a-zA-Z](?![^<>\s]*[@:]))")
 # A place in written text where the line may be broken. No input has this character: CommonMark replaces it.
 _GAP: Final = "\0"
 _GAPS_AT_END: Final = re.compile("\0+(?=[ \t]*\n)")

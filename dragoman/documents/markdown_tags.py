@@ -12,6 +12,7 @@ from typing import Final
 
 from markdown_it import MarkdownIt
 from markdown_it import rules_inline as rules
+from markdown_it.rules_block import StateBlock, reference
 from markdown_it.token import Token as MarkdownToken
 
 from dragoman.documents.inline import Kind, Tag, has_letter
@@ -24,6 +25,7 @@ _PLACE: Final = "place"
 _WRITTEN: Final = "written"
 _HTML: Final = re.compile(r"<(?P<end>/)?(?P<name>[a-z][\w-]*)", re.IGNORECASE)
 _HTML_CODE: Final = re.compile(r"<(code|kbd|samp|tt|var)(?:\s[^<>]*)?>[^<>]*</\1>", re.IGNORECASE)
+_FOOTNOTE: Final = re.compile(r"\[\^[^\]\s]+\]:")  # at the beginning of a line: its definition
 # Plain text for CommonMark: the first line of a GitHub alert, the box of a task, marks of footnotes, attributes of a
 # heading, and addresses, which become links.
 _UNMARKED: Final = re.compile(
@@ -36,6 +38,8 @@ def make_parser() -> MarkdownIt:
     """Make a parser whose inline tokens have positions."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     enable_containers(parser)
+    parser.block.ruler.at("reference", _link_definition)
+    parser.block.ruler.before("reference", "footnote", _ends_at_footnote, {"alt": ["paragraph"]})
     for name, (rule, place) in _RULES.items():
         parser.inline.ruler.at(name, _placing(rule, place))
     parser.inline.ruler.before("html_inline", "html_code", _placing(_html_code, _place_whole))
@@ -112,6 +116,20 @@ def _unmarked(found: re.Match[str]) -> Tag:
     if found["address"]:
         return Tag(*found.span(), Kind.KEPT)
     return Tag(*found.span(), Kind.BREAK if found["head"] else Kind.ALONE)
+
+
+def _is_footnote(state: StateBlock, line: int) -> bool:
+    return _FOOTNOTE.match(state.src, state.bMarks[line] + state.tShift[line]) is not None
+
+
+def _link_definition(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Consume the definition of a link, but not that of a footnote; a rule of markdown-it."""
+    return not _is_footnote(state, first) and reference(state, first, last, silent)
+
+
+def _ends_at_footnote(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """End a paragraph before the definition of a footnote, which is a paragraph too; a rule of markdown-it."""
+    return silent and _is_footnote(state, first)
 
 
 def _html_code(state: rules.StateInline, silent: bool) -> bool:

@@ -130,6 +130,20 @@ def test_links_by_their_text_keep_their_targets() -> None:
     assert found + rest == targets
 
 
+def test_a_footnote_is_no_link_and_a_text_of_its_own() -> None:
+    content = "A house[^1] with\ndoors[^b].\n[^1]: https://example.com/a\n[^b]: Door\n    more\n\n[^c]: two words\n"
+    assert shown(content) == [
+        'A house<wbr id="0"> with doors<wbr id="1">.',
+        '<wbr id="0"> Door more',
+        '<wbr id="0"> two words',
+    ]
+    assert translated(read_markdown(content.encode())).decode() == (
+        "A HOUSE[^1] WITH\nDOORS[^b].\n[^1]: https://example.com/a\n[^b]: DOOR\n    MORE\n\n[^c]: TWO WORDS\n"
+    )
+    document = read_markdown(b"one two three[^a]: x\nfour\n")  # a broken line would begin a footnote
+    assert document.write(['one two three four <wbr id="0"> x']) == b"one two three four [^a]:\nx\n"
+
+
 def test_tags_go_with_their_words() -> None:
     document = read_markdown(b"- the *red* `a b` [cat](x)\n")
     html = 'the <span id="0">red</span> {#1} <span id="2">cat</span>'

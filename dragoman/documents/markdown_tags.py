@@ -21,6 +21,7 @@ from dragoman.documents.markdown_containers import enable_containers
 _Rule = Callable[[rules.StateInline, bool], bool]
 _Placer = Callable[[rules.StateInline, Sequence[MarkdownToken], int], None]
 
+_PICTURE: Final = "img"
 _PLACE: Final = "place"
 _WRITTEN: Final = "written"
 _HTML: Final = re.compile(r"<(?P<end>/)?(?P<name>[a-z][\w-]*)", re.IGNORECASE)
@@ -54,12 +55,26 @@ def find_tags(source: str, tokens: Iterable[MarkdownToken]) -> list[Tag]:
         tokens: the inline tokens of the paragraph, from a parser of `make_parser`.
     """
     marked = sorted(chain.from_iterable(_tags(source, token) for token in tokens if _PLACE in token.meta))
+    if not has_letter("".join(_outside_pictures(source, marked))):  # each alternative text is a sentence
+        marked = [tag._replace(kind=Kind.BREAK) if tag.name == _PICTURE else tag for tag in marked]
     unmarked: list[Tag] = []
     done = 0
     for start, stop in [*((tag.start, tag.stop) for tag in marked), (len(source), 0)]:
         unmarked += map(_unmarked, _UNMARKED.finditer(source, done, start))
         done = stop
     return sorted([*marked, *unmarked])
+
+
+def _outside_pictures(source: str, tags: Iterable[Tag]) -> Iterator[str]:
+    """Yield the texts between tags that are no alternative texts of pictures."""
+    done = depth = 0
+    for tag in tags:
+        if not depth:
+            yield source[done : tag.start]
+        if tag.name == _PICTURE:
+            depth += 1 if tag.kind is Kind.BEGIN else -1
+        done = tag.stop
+    yield source[done:]
 
 
 def _tags(source: str, token: MarkdownToken) -> Iterator[Tag]:

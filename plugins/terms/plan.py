@@ -110,7 +110,7 @@ class TermPlan(NamedTuple):
         rewriting = Rewriting(translation, edits)
         missed = self._missed(rewriting.text)
         if missed and aligned is not None:
-            replacing = list(self._replacing(missed, rewriting, aligned))
+            replacing = list(self._replacing(missed, rewriting, edits, aligned))
             # A stand-in inside a replaced word had an ending, so its kept part counted as missing.
             left = [edit for edit in edits if not any(_overlap(edit, other) for other in replacing)]
             edits = sorted([*left, *replacing])
@@ -200,11 +200,21 @@ class TermPlan(NamedTuple):
 
         return sorted(places, key=rank)[:count]
 
-    def _replacing(self, missed: Iterable[Match], rewriting: Rewriting, aligned: Aligned) -> Iterator[Edit]:
-        """Yield edits that replace the words aligned with missing terms, unless those words are terms themselves."""
+    def _replacing(
+        self, missed: Iterable[Match], rewriting: Rewriting, edits: Iterable[Edit], aligned: Aligned
+    ) -> Iterator[Edit]:
+        """Yield edits that replace the words aligned with missing terms, unless those words are terms themselves.
+
+        Of a kept part, a stand-in with an ending is replaced first, wherever it is: otherwise the part would be twice.
+        """
         taken = self._taken(rewriting)
+        ends = [(edit, _word_end(rewriting.original, edit.stop)) for edit in edits]
+        ended = [Edit(edit.start, end, edit.new) for edit, end in ends if end > edit.stop]
         for match in missed:
-            span = aligned(*self.reading.after((match.start, match.stop)))
+            own = next((edit for edit in ended if match.kept and edit.new == match.forms[0]), None)
+            if own is not None:
+                ended.remove(own)
+            span = (own.start, own.stop) if own else aligned(*self.reading.after((match.start, match.stop)))
             if span is not None and not any(_overlap(span, other) for other in taken):
                 taken.append(span)
                 yield Edit(*span, match.forms[0])

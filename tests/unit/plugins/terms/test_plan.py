@@ -170,6 +170,7 @@ def test_a_missing_term_takes_the_place_of_the_aligned_word_but_not_of_another_t
 def test_a_stand_in_in_another_case_gives_its_whole_word_to_what_it_stands_for(tokenizer) -> None:
     plan = planned(tokenizer, "ab guten", GlossaryEntry("ab"))
     assert plan.restore("Das toms guten", lambda _, __: (4, 8))[:2] == ("Das ab guten", ())
+    assert plan.restore("Das toms guten", lambda _, __: (0, 3))[:2] == ("Das ab guten", ())  # with no other word
     assert plan.restore("Das toms guten", None)[:2] == ("Das abs guten ab", ())
 
 

@@ -52,8 +52,9 @@ class Alignment:
             whole: spans of the source and of the translation that count as one word each.
         """
         self._made_of = attention, source, target
-        self.source_words = joined(words(source), whole[0])
-        self.target_words = joined(words(target), whole[1])
+        self.source_words, self.target_words = words(source), words(target)
+        if any(whole):
+            self.source_words, self.target_words = map(joined, (self.source_words, self.target_words), whole)
         self.source_starts, self.source_stops = _borders(self.source_words)
         self.target_starts, self.target_stops = _borders(self.target_words)
         of_target = _overlaps(self.target_words, self.target_stops, target.spans)

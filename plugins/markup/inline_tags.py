@@ -44,7 +44,7 @@ class TaggedText(NamedTuple):
         # Overlapping elements cannot move independently: their tags must keep their order.
         marks = self.marks
         has_order = translation == self.text or len(marks) > _MOST_MARKS or overlap(marks, partners(marks))
-        whole = self._found({translation[slice(*span)] for span in kept}), joined((), kept)
+        whole = (self._found({translation[slice(*span)] for span in kept}), joined((), kept)) if kept else ((), ())
         if alignment is None or has_order:
             placed = tag_guess.placed(self.text, self.marks, translation, whole)
         else:
@@ -64,7 +64,7 @@ class TaggedText(NamedTuple):
     def _found(self, parts: Collection[str]) -> Sequence[Span]:
         """List the spans of some parts in the text, the longest at each place."""
         pattern = "|".join(map(re.escape, sorted(parts, key=len, reverse=True)))
-        return [found.span() for found in re.finditer(pattern, self.text)] if parts else ()
+        return [found.span() for found in re.finditer(pattern, self.text)]
 
     def _escaped(self, text: str) -> str:
         return escape(text, quote=False).replace("\xa0", self.hard_blank)

@@ -56,7 +56,7 @@ def cuts(start: int, stop: int, kept: Sequence[Span]) -> bool:
 
 def is_at(content: str, place: int, text: str, kept: Sequence[Span]) -> bool:
     """Tell whether a content is at a place of a text, and cuts no kept part."""
-    return place >= 0 and text.startswith(content, place) and not cuts(place, place + len(content), kept)
+    return place >= 0 and text.startswith(content, place) and not (kept and cuts(place, place + len(content), kept))
 
 
 def places_of(content: str, text: str, kept: Sequence[Span]) -> list[int]:

@@ -98,7 +98,7 @@ class _Pair:
         self.text = text
         self.translation = translation
         self.alignment = alignment
-        self._kept = kept
+        self.kept = kept
         self._contents: dict[tuple[str, bool], list[int]] = {}
 
     def words_of(self, item: _Item) -> tuple[int, int] | None:
@@ -112,7 +112,7 @@ class _Pair:
         if start < place < stop:
             return start_there + (place - start if self._same(ours, theirs) else 0)
         lead = self.text[place:start]
-        return start_there - (len(lead) if self.has(lead, start_there - len(lead)) else 0)
+        return start_there - (len(lead) if is_at(lead, start_there - len(lead), self.translation, self.kept[1]) else 0)
 
     def after(self, place: int, ours: int, theirs: int) -> int:
         """Find the place after a word of the translation, or inside it, that corresponds to a place in the text."""
@@ -120,7 +120,7 @@ class _Pair:
         if start < place < stop:
             return stop_there - (stop - place if self._same(ours, theirs) else 0)
         trail = self.text[stop:place]
-        return stop_there + (len(trail) if self.has(trail, stop_there) else 0)
+        return stop_there + (len(trail) if is_at(trail, stop_there, self.translation, self.kept[1]) else 0)
 
     def inside(self, span: Span, ours: int, theirs: int) -> Span | None:
         """Find a part of a word in the translation; None if the span is no part, or the word differs there."""
@@ -131,19 +131,15 @@ class _Pair:
 
     def nearest(self, source: Span, wanted: int) -> Span | None:
         """Find the occurrence of a part of the text in the translation closest to a place; None if there is none."""
-        content, may_cut = self.text[slice(*source)], cuts(*source, self._kept[0])
+        content, may_cut = self.text[slice(*source)], cuts(*source, self.kept[0])
         if (content, may_cut) not in self._contents:
-            found = places_of(content, self.translation, () if may_cut else self._kept[1])
+            found = places_of(content, self.translation, () if may_cut else self.kept[1])
             self._contents[content, may_cut] = found
         starts = self._contents[content, may_cut]
         following = bisect_left(starts, wanted)
         beside = starts[max(following - 1, 0) : following + 1]
         start = min(beside, key=lambda place: abs(place - wanted), default=None)
         return None if start is None else (start, start + len(content))
-
-    def has(self, content: str, place: int) -> bool:
-        """Tell whether the translation has a content at a place, outside kept parts."""
-        return is_at(content, place, self.translation, self._kept[1])
 
     def _same(self, ours: int, theirs: int) -> bool:
         mine, other = self.alignment.source_words[ours], self.alignment.target_words[theirs]
@@ -257,7 +253,7 @@ class _Level:
             following = bisect_left(self._taken, (begin, begin))
             high = self._taken[following][0] if following < len(self._taken) else self._high
             if item.after is not None and begin + len(content) <= high:
-                least += len(content) * self._pair.has(content, begin)
+                least += len(content) * is_at(content, begin, self._pair.translation, self._pair.kept[1])
             item.target = begin, least
 
     def _beside(self, item: _Item) -> int:

@@ -77,8 +77,8 @@ def test_texts_come_in_multipart_forms(server) -> None:
     ]
     answer = requests.post(f"http://{server.http_address}/translate", files=several, timeout=PATIENCE_S)
     assert answer.json() == {"translatedText": [GERMAN, "Guten Morgen."]}
-    for q, field in (("", "q"), ("x" * 9_000_000, "a body must be at most 8388608 bytes")):
-        answer = post(server, "/translate", q=q, source="en", target="de")
+    for given, field in (({}, "q"), ({"q": "x" * 9_000_000}, "a body must be at most 8388608 bytes")):
+        answer = post(server, "/translate", **given, source="en", target="de")
         assert answer.status_code == 400
         assert answer.json()["error"].startswith(field)
 

@@ -303,7 +303,7 @@ def test_a_character_that_never_fits_is_a_segment() -> None:
 
 
 UNITS = ["a", " ", ".", "word ", "a, ", "Hi there. ", "好。", '!"', "\n", "a.b.", ". ", " —", "\u0301", "\x00", "Mr. "]
-MARKED_UNITS = ["“a. ", "«", "(", "\"a.' ", "1) ", "… ", "\u3000", "好。「", "me."]
+MARKED_UNITS = ["“a. ", "«", "(", "\"a.' ", "1) ", "… ", "\u3000", "好。「", "me.", "|", "a | ", " » "]
 
 
 @pytest.mark.parametrize("unit", UNITS + MARKED_UNITS)

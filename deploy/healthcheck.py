@@ -17,6 +17,8 @@ from typing import NamedTuple
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from dragoman import pem
+
 TIMEOUT_S = 5.0
 
 
@@ -88,17 +90,6 @@ def status(host: str, port: int, pair: Pair | None) -> str:
     return str(health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status))
 
 
-def _fault(pair: Pair) -> str | None:
-    """Tell why a pair cannot be shown; None if it can."""
-    try:
-        # Without this password function OpenSSL would ask on the terminal.
-        ssl.create_default_context().load_cert_chain(*pair, password=lambda: b"")
-    except (OSError, ValueError) as error:
-        why = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
-        return f"{pair.certificate} and {pair.key}: {why or 'not PEM'}"
-    return None
-
-
 def _answers(host: str, port: int) -> str:
     """Shake hands without a certificate: an empty string if the server does so, or what the failure was.
 
@@ -129,8 +120,8 @@ def main() -> int:
         return 1
     pair = Pair(Path(options.tls_cert), Path(options.tls_key)) if mutual else None
     host, port = _listening(os.environ.get("DRAGOMAN_ADDRESS", "127.0.0.1:50051"))
-    fault = _fault(pair) if pair else None
-    if fault:
+    if pair and (why := pem.pair_fault(*pair)):
+        fault = f"{pair.certificate} and {pair.key}: {why}"
         is_own = (options.tls_cert, options.tls_key) == (own["CERTIFICATE"], own["KEY"])
         failure = _answers(host, port) if is_own else f"no TLS: {fault}"
         print(failure or f"answers with TLS; its state is unknown without a certificate to show: {fault}")

@@ -17,15 +17,20 @@ def check_pair(certificate: Path, key: Path) -> None:
     Raises:
         OSError: a file is no certificate or no key, or the two do not belong together.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        # Without this password function OpenSSL would ask on the terminal.
-        context.load_cert_chain(certificate, key, password=lambda: b"")
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        why = (error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)) or "not PEM"
-        raise OSError(f"{certificate} and {key} are not a certificate and its key: {why}") from error
+    if why := pair_fault(certificate, key):
+        raise OSError(f"{certificate} and {key} are not a certificate and its key: {why}")
     for path in (certificate, key):
         _refuse_mark(path, read_regular(path))
+
+
+def pair_fault(certificate: Path, key: Path) -> str:
+    """Tell why OpenSSL cannot use a certificate and its key; an empty string if it can."""
+    try:
+        # Without this password function OpenSSL would ask on the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        return (error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)) or "not PEM"
+    return ""
 
 
 def check_authorities(path: Path, content: bytes) -> None:

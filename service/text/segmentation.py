@@ -8,7 +8,7 @@ The halves are split in the same way until all fit. The time is linear up to a l
 Text without a letter or digit is a separator: it never reaches the model and comes back exactly as it was.
 The same holds for whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji, and
 emoji, arrows and bullets at the ends of a sentence.
-A line break or another control character always ends a segment, so none is ever inside one; so do |, › and » between
+A line break or another control character always ends a segment, so none is ever inside one. So do |, › and » between
 blanks.
 """
 

@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 
 from dragoman.address import Address
 from plugins.http.connection import Connection
+from plugins.http.connection_filter import drop_requests
 from plugins.http.forwarded import TrustedProxies
 from service.security.addresses import bound, cannot_listen
 from service.security.connection_limits import HANDSHAKE_TIMEOUT_S
@@ -107,6 +108,7 @@ class Connections:
         """Stop accepting; end idle connections soon, and those with an answer in progress after `grace_s`."""
         for listening in self._sockets:
             asyncio.get_running_loop().remove_reader(listening)
+            drop_requests(listening)
             self._accept(listening)  # else waiting connections would be reset
             listening.close()
         self._is_leaving = True

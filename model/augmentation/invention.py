@@ -28,7 +28,7 @@ def number(random: Random) -> str:
 
 
 def copied(random: Random) -> str:
-    """Make up a name, an address, a version, a placeholder, a code, a price, a path, a flag or an identifier."""
+    """Make up a name, an address, a version, a placeholder, a code, a path, a flag or an identifier."""
     return random.choice(_KINDS)(random)
 
 
@@ -118,11 +118,6 @@ def _order(random: Random) -> str:
     return random.choice(("#", "INV-", "AB", "ORD-", "X")) + str(random.randrange(10 ** (digits - 1), 10**digits))
 
 
-def _price(random: Random) -> str:
-    amount = random.randint(1, 10 ** random.randint(1, 4))
-    return random.choice("€€$£") + str(amount) + random.choice(("", "", ".99", ".50", f".{random.randint(10, 99)}"))
-
-
 def _voucher(random: Random) -> str:
     letters = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
     parts = ["".join(random.choices(letters, k=random.randint(3, 5))) for _ in range(random.randint(1, 3))]
@@ -165,5 +160,5 @@ def _flag(random: Random) -> str:
 
 _KINDS: Final[tuple[Callable[[Random], str], ...]] = (
     *(_person, _person, _person, _city, _city, _company, _placeholder, _placeholder, _email, _email, _url, _url),
-    *(_price, _price, _voucher, _identifier, _version, _version, _order, _hash, _path, _flag, _phone, _account),
+    *(_voucher, _identifier, _version, _version, _order, _hash, _path, _flag, _phone, _account),
 )

@@ -3,6 +3,8 @@
 from typing import Literal
 
 # join: append further sentences; no-stop: remove the final stop; typos: errors in the source; lower, title: the source;
-# caps: both sides; times: change times that one side has with a.m. or p.m.; names: change the names that both sides
-# share; copies, stand-ins: put items to copy into both sides.
-Kind = Literal["join", "no-stop", "typos", "lower", "title", "caps", "emoji", "times", "names", "copies", "stand-ins"]
+# caps: both sides; times: change times that one side has with a.m. or p.m.; amounts: change amounts of money; names:
+# change the names that both sides share; copies, stand-ins: put items to copy into both sides.
+Kind = Literal[
+    "join", "no-stop", "typos", "lower", "title", "caps", "emoji", "times", "amounts", "names", "copies", "stand-ins"
+]

@@ -93,6 +93,6 @@ def test_emoji() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rate_is_a_share_of_the_pairs(kind: Kind) -> None:
-    pair = ("The 4 p.m. train to Boston is 5 minutes late.", "Der Zug um 16 Uhr nach Boston hat 5 Minuten Verspätung.")
+    pair = ("The 4 p.m. train to Boston is 5 minutes late, $9.", "Der Zug um 16 Uhr nach Boston hat 5 Minuten, 9 $.")
     changed = sum(augmented({kind: 0.3}, pair, seed) != pair for seed in range(1000))
     assert 240 < changed < 360

@@ -5,8 +5,8 @@ from random import Random
 from typing import Final, get_args
 
 from model.augmentation import copying, invention, spelling
-from model.augmentation.amounts import amounts
 from model.augmentation.kinds import Kind
+from model.augmentation.numbers import numbers
 from model.augmentation.spelling import Pair
 from model.augmentation.times import times
 
@@ -57,8 +57,8 @@ def _changed(kind: Kind, pair: Pair, random: Random, other: Callable[[], Pair]) 
             return _with_emoji(pair, invention.emoji(random))
         case "times":
             return times(pair, random)
-        case "amounts":
-            return amounts(pair, random)
+        case "numbers":
+            return numbers(pair, random)
         case "names":
             return copying.names(pair, random)
         case "copies":

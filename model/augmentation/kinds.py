@@ -3,8 +3,9 @@
 from typing import Literal
 
 # join: append further sentences; no-stop: remove the final stop; typos: errors in the source; lower, title: the source;
-# caps: both sides; times: change times that one side has with a.m. or p.m.; amounts: change amounts of money; names:
-# change the names that both sides share; copies, stand-ins: put items to copy into both sides.
+# caps: both sides; times: change times that one side has with a.m. or p.m.; numbers: change numbers that one side has
+# with a point and the other with a comma; names: change the names that both sides share; copies, stand-ins: put items
+# to copy into both sides.
 Kind = Literal[
-    "join", "no-stop", "typos", "lower", "title", "caps", "emoji", "times", "amounts", "names", "copies", "stand-ins"
+    "join", "no-stop", "typos", "lower", "title", "caps", "emoji", "times", "numbers", "names", "copies", "stand-ins"
 ]

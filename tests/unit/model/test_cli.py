@@ -125,7 +125,7 @@ def test_an_assignment_that_is_none(data: Path, tmp_path: Path, capsys, flag: st
         ("--augment=lower=1.5", "--augment lower: must be less than or equal to 1, not 1.5"),
         (
             "--augment=lwr=0.5",
-            "--augment lwr: must be 'join', 'no-stop', 'typos', 'lower', 'title', 'caps', 'emoji', 'times', 'amounts'",
+            "--augment lwr: must be 'join', 'no-stop', 'typos', 'lower', 'title', 'caps', 'emoji', 'times', 'numbers'",
         ),
         ("--weight=ui-*=2", "--weight: 'ui-*' matches no tag of the corpus; its tags are train"),
     ],

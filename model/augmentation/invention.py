@@ -28,7 +28,7 @@ def number(random: Random) -> str:
 
 
 def copied(random: Random) -> str:
-    """Make up a name, an address, a version, a placeholder, a code, a path, a flag or an identifier."""
+    """Make up a name, an address, a version, a placeholder, a code, a date, a path, a flag or an identifier."""
     return random.choice(_KINDS)(random)
 
 
@@ -118,6 +118,12 @@ def _order(random: Random) -> str:
     return random.choice(("#", "INV-", "AB", "ORD-", "X")) + str(random.randrange(10 ** (digits - 1), 10**digits))
 
 
+def _date(random: Random) -> str:
+    """Make up a date with slashes: it stays, as nobody knows whether its day or its month comes first."""
+    first, second, year = random.randint(1, 12), random.randint(1, 31), random.randint(1950, 2049)
+    return random.choice((f"{first}/{second}/{year}", f"{first:02d}/{second:02d}/{year}"))
+
+
 def _voucher(random: Random) -> str:
     letters = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
     parts = ["".join(random.choices(letters, k=random.randint(3, 5))) for _ in range(random.randint(1, 3))]
@@ -160,5 +166,5 @@ def _flag(random: Random) -> str:
 
 _KINDS: Final[tuple[Callable[[Random], str], ...]] = (
     *(_person, _person, _person, _city, _city, _company, _placeholder, _placeholder, _email, _email, _url, _url),
-    *(_voucher, _identifier, _version, _version, _order, _hash, _path, _flag, _phone, _account),
+    *(_date, _date, _voucher, _identifier, _version, _version, _order, _hash, _path, _flag, _phone, _account),
 )

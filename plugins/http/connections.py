@@ -32,6 +32,7 @@ _LOOK_PERIOD_S: Final = 1.0
 _ERROR_PAUSE_S: Final = 0.1  # after errors such as a lack of descriptors
 _POLL_S: Final = 0.01
 _CLOSED: Final = -1  # the descriptor of a closed socket
+_HANDSHAKE_S: Final = 0.1  # of TCP: a connection that has begun is complete then, also on a busy machine
 # A client may be about to send a call over an idle connection: it gets an answer that ends the connection.
 _LEAVE_S: Final = 0.5
 _TLS_END_S: Final = 5.0  # time for the client to answer TLS's end of connection
@@ -106,14 +107,16 @@ class Connections:
 
     async def close(self, grace_s: float) -> None:
         """Stop accepting; end idle connections soon, and those with an answer in progress after `grace_s`."""
-        for listening in self._sockets:
-            asyncio.get_running_loop().remove_reader(listening)
-            drop_requests(listening)
-            self._accept(listening)  # else waiting connections would be reset
-            listening.close()
         self._is_leaving = True
         for connection in self._open():
             connection.leave()
+        for listening in self._sockets:
+            drop_requests(listening)
+        await asyncio.sleep(_HANDSHAKE_S)
+        for listening in self._sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+            self._accept(listening)  # else waiting connections would be reset
+            listening.close()
         await self._ended(_LEAVE_S)
         for task in self._tasks:
             task.cancel()

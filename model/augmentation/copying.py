@@ -118,3 +118,16 @@ def edited(text: str, places: Sequence[tuple[int, int]], things: Sequence[str]) 
     for (start, stop), _, thing in reversed(edits):  # from the end: earlier places stay valid
         text = text[:start] + thing + text[stop:]
     return text
+
+
+def in_either_order(pair: Pair, change: Callable[[str, str], Pair | None]) -> Pair:
+    """Change a pair whose sides write things in two ways, in whichever order the sides are.
+
+    Args:
+        change: takes the sides, that of the first way first, and gives both, changed; None if it finds nothing.
+    """
+    source, target = pair
+    if changed := change(source, target):
+        return changed
+    target, source = change(target, source) or (target, source)
+    return source, target

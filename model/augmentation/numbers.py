@@ -1,11 +1,10 @@
 """Numbers with a decimal point and with a decimal comma: a model must learn both ways to write each number."""
 
 import re
-from collections.abc import Sequence
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
-from model.augmentation.copying import edited
+from model.augmentation.copying import edited, in_either_order
 from model.augmentation.spelling import Pair
 
 _SIGNS: Final = "$€£"
@@ -20,34 +19,20 @@ _WITH_CENTS: Final = 0.5
 _COMMAS_AND_POINTS: Final = str.maketrans(",.", ".,")
 
 
-class _Number(NamedTuple):
-    """A number of both sides.
-
-    Attributes:
-        new: gives another one, as the side with the point writes it.
-        with_point: its span [start, stop) in that side.
-        with_comma: the same of the other side.
-    """
-
-    new: str
-    with_point: tuple[int, int]
-    with_comma: tuple[int, int]
-
-
 def numbers(pair: Pair, random: Random) -> Pair:
     """Change numbers that one side writes as `1,234.5`, and the other as `1.234,5`, and amounts such as `$5` and `5 $`.
 
     A pair keeps its numbers unless each of them is found in both sides.
     """
-    for side in (0, 1):
-        if found := _found(pair[side], pair[1 - side], random):
-            with_point, with_comma = _changed(pair[side], pair[1 - side], found, random)
-            return (with_point, with_comma) if side == 0 else (with_comma, with_point)
-    return pair
+    return in_either_order(pair, lambda with_point, with_comma: _changed(with_point, with_comma, random))
 
 
-def _found(with_point: str, with_comma: str, random: Random) -> list[_Number]:
-    """Find the numbers of both sides; none if one of them occurs in one side only, or twice."""
+def _found(with_point: str, with_comma: str) -> list[tuple[re.Match[str], tuple[int, int]]]:
+    """Find the numbers of the side with a point, each with its span in the other side.
+
+    Returns:
+        None of them if one occurs in one side only, or twice.
+    """
     there = [(number["number"], number.span("number")) for number in _WITH_COMMA.finditer(with_comma)]
     found = []
     for number in _WITH_POINT.finditer(with_point):
@@ -56,24 +41,29 @@ def _found(with_point: str, with_comma: str, random: Random) -> list[_Number]:
         same = [span for other, span in there if other == number["number"].translate(_COMMAS_AND_POINTS)]
         if len(same) != 1:
             return []
-        is_plain = not number["sign"] or _FACTOR.match(with_point, number.end())
-        new = _like(number["number"], random) if is_plain else _amount(random)
-        found.append(_Number(new, number.span("number"), same[0]))
-    return found if len({number.with_comma for number in found}) == len(found) else []
+        found.append((number, same[0]))
+    return found if len({span for _, span in found}) == len(found) else []
 
 
-def _changed(with_point: str, with_comma: str, found: Sequence[_Number], random: Random) -> Pair:
-    """Write other numbers, and where both sides have signs, often other signs."""
-    sides = with_point, with_comma
-    signs = sum(bool(number["sign"]) for number in _WITH_POINT.finditer(with_point))
-    if random.random() < _OTHER_SIGNS and all(len(_SIGN.findall(side)) == signs for side in sides):
+def _changed(with_point: str, with_comma: str, random: Random) -> Pair | None:
+    """Write other numbers, and where both sides have signs, often other signs; None if there are none."""
+    found = _found(with_point, with_comma)
+    if not found:
+        return None
+    signs = sum(bool(number["sign"]) for number, _ in found)
+    if random.random() < _OTHER_SIGNS and all(len(_SIGN.findall(side)) == signs for side in (with_point, with_comma)):
         others = str.maketrans(_SIGNS, "".join(random.sample(_SIGNS, len(_SIGNS))))
         with_point, with_comma = with_point.translate(others), with_comma.translate(others)
-    return edited(with_point, [number.with_point for number in found], [number.new for number in found]), edited(
-        with_comma,
-        [number.with_comma for number in found],
-        [number.new.translate(_COMMAS_AND_POINTS) for number in found],
+    new = [_new(number, random) for number, _ in found]
+    return edited(with_point, [number.span("number") for number, _ in found], new), edited(
+        with_comma, [span for _, span in found], [number.translate(_COMMAS_AND_POINTS) for number in new]
     )
+
+
+def _new(number: re.Match[str], random: Random) -> str:
+    """Make up another number, as the side with a point writes it."""
+    is_amount = number["sign"] and not _FACTOR.match(number.string, number.end())
+    return _amount(random) if is_amount else _like(number["number"], random)
 
 
 def _like(number: str, random: Random) -> str:

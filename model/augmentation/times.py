@@ -1,12 +1,11 @@
 """Times with 12 and with 24 hours: a model must learn each pair of hours separately."""
 
 import re
-from collections.abc import Sequence
 from random import Random
 from typing import Final, NamedTuple
 
 from dragoman.clock import NOON, TWELVE_HOURS, in_24_hours
-from model.augmentation.copying import edited
+from model.augmentation.copying import edited, in_either_order
 from model.augmentation.spelling import Pair
 
 _TWENTY_FOUR_HOURS: Final = re.compile(r"(?<![\d:.,])0?(?P<hour>1?\d|2[0-3])(?P<minutes>[:.][0-5]\d)?(?![\d%]|[:.,]\d)")
@@ -28,11 +27,7 @@ def times(pair: Pair, random: Random) -> Pair:
 
     A pair keeps its times unless each of them is found in both sides.
     """
-    for side in (0, 1):
-        if found := _found(pair[side], pair[1 - side]):
-            twelve, twenty_four = _changed(pair[side], pair[1 - side], found, random)
-            return (twelve, twenty_four) if side == 0 else (twenty_four, twelve)
-    return pair
+    return in_either_order(pair, lambda twelve, twenty_four: _changed(twelve, twenty_four, random))
 
 
 def _found(twelve: str, twenty_four: str) -> list[_Time]:
@@ -55,8 +50,11 @@ def _whole(clock: str) -> str:
     return clock.removesuffix(":00")
 
 
-def _changed(twelve: str, twenty_four: str, found: Sequence[_Time], random: Random) -> Pair:
-    """Write other times, in one style for each side."""
+def _changed(twelve: str, twenty_four: str, random: Random) -> Pair | None:
+    """Write other times, in one style for each side; None if there are none."""
+    found = _found(twelve, twenty_four)
+    if not found:
+        return None
     halves = random.choice(_HALVES)
     new_twelve, new_twenty_four = [], []
     for time in found:

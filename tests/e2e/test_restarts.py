@@ -39,9 +39,6 @@ ALLOWED: Final = {
     "http refused",
 }
 
-# A machine so busy that the client's side of TCP's handshake takes longer than the server waits for it.
-RESET: Final = "http ConnectionResetError(104, 'Connection reset by peer') of a new connection"
-
 Say = Callable[[str], None]
 
 
@@ -145,6 +142,5 @@ def test_no_call_is_lost_where_a_server_is_restarted_again_and_again(serve) -> N
             server.signal(signal.SIGTERM)
             assert server.exit_code() == 0
             server = serve(f"--address={server.address}", f"--http-address={server.http_address}", *OFF)
-    assert set(callers.outcomes) - {RESET} <= ALLOWED
-    assert callers.outcomes[RESET] <= 1
+    assert set(callers.outcomes) <= ALLOWED
     assert set(callers.outcomes) - {"grpc answered", "http answered"}  # a server that stops or begins, or none

@@ -17,13 +17,16 @@ FILES: Final = {
     **dict.fromkeys(
         (
             "page.js",
+            "address.js",
             "api.js",
             "dom.js",
             "doubts.js",
             "files.js",
             "guess.js",
             "languages.js",
+            "note.js",
             "patience.js",
+            "plain.js",
             "problems.js",
             "words.js",
             "guide.js",

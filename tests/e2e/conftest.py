@@ -1,10 +1,14 @@
-"""Real `dragoman serve` processes on free ports, with the model of the repository."""
+"""Real `dragoman serve` processes on free ports, with the model of the repository, and tabs of a real browser."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from dragoman import Client
+from tests import chromium
+from tests.e2e.bundles import copy_bundle, copy_pair
+from tests.e2e.page_tabs import Tab
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
 
 
@@ -65,3 +69,45 @@ def default_models(_bundle: None) -> Iterator[ServerProcess]:
 def client(server: ServerProcess) -> Iterator[Client]:
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if chromium.PROGRAM is None:
+        pytest.skip("no Chromium here: Debian has it as chromium")
+    expect.set_options(timeout=PATIENCE_S * 1000)
+    with chromium.running() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def page_server(browser: Browser, _bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with a pivot language, for all tests of the page that leave it as it was."""
+    models = tmp_path_factory.mktemp("models")
+    copy_bundle(BUNDLE, models / "en-de")
+    for source in ("de", "fr"):
+        copy_pair(models, source, "en")
+    arguments = ("--http-address=127.0.0.1:0", f"--models={models}", "--threads=1", "--pivot-language=en")
+    with serving(*arguments) as process:
+        yield process
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Tab]]:
+    """Opens tabs; at the end, nothing has gone wrong in them."""
+    tabs: list[Tab] = []
+
+    def make(server: ServerProcess, **options: object) -> Tab:
+        tabs.append(Tab(browser.new_context(**({"locale": "en-US"} | options)), server))
+        return tabs[-1]
+
+    yield make
+    for tab in tabs:
+        assert tab.unexpected_errors() == []
+        assert tab.page.evaluate("window.broken") == []
+        tab.page.context.close()
+
+
+@pytest.fixture
+def tab(page_server: ServerProcess, visit: Callable[..., Tab]) -> Tab:
+    return visit(page_server)

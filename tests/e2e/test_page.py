@@ -1,107 +1,15 @@
 """The page in a real browser, on a real server."""
 
-import io
 import operator
 import re
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
-import docx
-import grpc
-import pytest
-from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expect
+from playwright.sync_api import Route, expect
 
-from bench.server_process import free_ports
-from dragoman.cli import main
-from dragoman.v1 import translation_pb2 as pb
-from dragoman.v1.translation_pb2_grpc import TranslationStub
-from tests import chromium
-from tests.e2e.bundles import copy_bundle, copy_pair
+from tests.e2e.page_tabs import ENGLISH, GERMAN, Tab
 from tests.e2e.texts import LONG
-from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
+from tests.server_process import ServerProcess
 from tests.waiting import until
-
-if chromium.PROGRAM is None:
-    pytest.skip("no Chromium here: Debian has it as chromium", allow_module_level=True)
-
-ENGLISH, GERMAN = "Good morning. Where is the library?", "Guten Morgen. Wo ist die Bibliothek?"
-EVERY_BREAK = """
-    window.broken = [];
-    document.addEventListener("securitypolicyviolation", (event) => window.broken.push(event.violatedDirective));
-"""
-expect.set_options(timeout=PATIENCE_S * 1000)
-
-
-class Tab:
-    """One page of the server, and what went wrong in it."""
-
-    def __init__(self, context: BrowserContext, server: ServerProcess) -> None:
-        self.server = server
-        self.page: Page = context.new_page()
-        self.page.set_default_timeout(PATIENCE_S * 1000)
-        self.page.add_init_script(EVERY_BREAK)
-        self.errors: list[str] = []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        self.source, self.target, self.text, self.translation, self.error, self.again, self.swap, self.more = (
-            self.page.locator(f"#{name}")
-            for name in ("source", "target", "text", "translation", "error", "again", "swap", "more")
-        )
-
-    def open(self, fragment: str = "") -> "Tab":
-        self.page.goto(f"http://{self.server.http_address}/{fragment}")
-        return self
-
-    def wait_until(self, metric: str, is_so: Callable[[float], bool], **labels: str) -> None:
-        """Wait until the value of a metric of the server is so."""
-        give_up_s = time.monotonic() + PATIENCE_S
-        while not is_so(value := self.server.metric(metric, **labels)):
-            assert time.monotonic() < give_up_s, f"{metric} is still {value}"
-            self.page.wait_for_timeout(50)
-
-    def unexpected_errors(self) -> list[str]:
-        """All but the browser's own lines about answers that are errors."""
-        return [error for error in self.errors if not error.startswith("Failed to load resource")]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium.running() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def server(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    models = tmp_path_factory.mktemp("models")
-    copy_bundle(BUNDLE, models / "en-de")
-    for source in ("de", "fr"):
-        copy_pair(models, source, "en")
-    arguments = ("--http-address=127.0.0.1:0", f"--models={models}", "--threads=1", "--pivot-language=en")
-    with serving(*arguments) as process:
-        yield process
-
-
-@pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Tab]]:
-    """Opens tabs; at the end, nothing has gone wrong in them."""
-    tabs: list[Tab] = []
-
-    def make(server: ServerProcess, **options: object) -> Tab:
-        tabs.append(Tab(browser.new_context(**({"locale": "en-US"} | options)), server))
-        return tabs[-1]
-
-    yield make
-    for tab in tabs:
-        assert tab.unexpected_errors() == []
-        assert tab.page.evaluate("window.broken") == []
-        tab.page.context.close()
-
-
-@pytest.fixture
-def tab(server: ServerProcess, visit: Callable[..., Tab]) -> Tab:
-    return visit(server)
 
 
 def test_what_is_typed_is_translated_piece_by_piece_and_can_be_copied(tab: Tab) -> None:
@@ -146,6 +54,11 @@ def test_a_translation_appears_while_it_is_decoded_and_a_keystroke_ends_that_and
     tab.wait_until("requests_total", lambda value: value == before + 1, code="CANCELLED", method="StreamTranslateText")
     tab.wait_until("slots_active", operator.not_)
     tab.wait_until("queue_segments", operator.not_)
+    tab.text.fill(LONG)
+    expect(tab.translation).to_contain_text("Tom")
+    tab.page.get_by_role("button", name="Clear").click()
+    expect(tab.translation).to_have_text("")
+    expect(tab.translation).to_have_attribute("aria-busy", "false")
 
 
 def test_the_language_is_detected_and_both_are_swapped(tab: Tab) -> None:
@@ -161,6 +74,37 @@ def test_the_language_is_detected_and_both_are_swapped(tab: Tab) -> None:
     assert (tab.source.input_value(), tab.target.input_value()) == ("de", "en")
     expect(tab.text).to_have_value(GERMAN)
     expect(tab.target.locator("option")).to_have_text(["English"])
+
+
+def test_texts_and_languages_are_swapped_together_or_not_at_all(tab: Tab) -> None:
+    tab.open("#en/de/" + ENGLISH)
+    expect(tab.more).to_be_enabled()
+    note = tab.swap.evaluate("(button) => { button.click(); button.click(); return window.note.textContent; }")
+    assert note == "Wait for the translation, then swap."
+    expect(tab.more).to_be_enabled()
+    assert [each.input_value() for each in (tab.source, tab.target, tab.text)] == ["de", "en", GERMAN]
+    tab.text.evaluate("(field) => { field.value += '!'; field.dispatchEvent(new Event('input')); swap.click(); }")
+    expect(tab.more).to_be_enabled()
+    assert [each.input_value() for each in (tab.source, tab.target, tab.text)] == ["de", "en", GERMAN + "!"]
+
+
+def test_the_language_of_a_short_text_is_left_to_the_visitor(
+    default_models: ServerProcess, visit: Callable[..., Tab]
+) -> None:
+    tab = visit(default_models).open()
+    expect(tab.target).to_have_value("en")
+    note = tab.page.locator("#note")
+    for text in ("Stop", "Good"):  # the first is not detected, the second as a language that is not served
+        tab.text.fill(text)
+        expect(note).to_have_text("The language of such a short text is not clear: choose it.")
+        expect(tab.translation).to_have_attribute("aria-busy", "false")
+        expect(tab.source.locator("option:checked")).to_have_text("Detect language")
+        expect(tab.error).to_be_hidden()
+        tab.text.fill("12345")
+        expect(note).to_have_text("")
+        expect(tab.translation).to_have_text("12345")
+    tab.text.fill(ENGLISH)
+    expect(tab.translation).to_have_text(GERMAN)
 
 
 def test_the_target_follows_the_language_that_is_detected(tab: Tab) -> None:
@@ -246,6 +190,28 @@ def test_a_doubtful_sentence_is_marked_and_said(tab: Tab) -> None:
     expect(note).to_have_text("")
 
 
+def test_the_note_belongs_to_the_translation_that_is_shown(tab: Tab) -> None:
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.open("#en/de/Good morning. Im realy sory for teh late reply.")
+    note, others = tab.page.locator("#note"), tab.page.locator("#alternatives button")
+    expect(note).to_have_text("Sentence 2 of 2 may be wrong.")
+    first = str(tab.translation.text_content())
+    tab.page.get_by_role("button", name="Copy").click()
+    expect(note).to_have_text("Copied")
+    expect(note).to_have_text("Sentence 2 of 2 may be wrong.")
+    tab.more.click()
+    tab.page.get_by_role("button", name="Copy").click()
+    expect(note).to_have_text("Copied")
+    others.first.click()
+    expect(note).to_have_text("")
+    tab.translation.hover()
+    others.get_by_text(first, exact=True).click()
+    expect(note).to_have_text("Sentence 2 of 2 may be wrong.")
+    expect(tab.translation.locator("mark")).to_have_count(1)
+    tab.translation.hover()
+    expect(tab.translation.locator("span")).not_to_have_count(0)  # its words
+
+
 def test_the_page_says_what_a_model_is_for(tab: Tab) -> None:
     tab.open("#en/de/")
     purpose = tab.page.locator("#purpose")
@@ -279,104 +245,6 @@ def test_the_source_of_a_word_lights_up_by_mouse_and_by_keyboard(tab: Tab) -> No
     tab.page.keyboard.press("ArrowRight")
     expect(word).to_be_focused()
     assert tab.server.metric("requests_total", method="TranslateText") == before + 1  # asked for once
-
-
-def test_text_files_are_opened_and_dropped(tab: Tab, tmp_path: Path) -> None:
-    tab.open("#en/de/")
-    expect(tab.target).to_have_value("de")
-    field = tab.page.locator("#file")
-    for name, content, wrong in (
-        ("picture.png", b"\x89PNG", "picture.png cannot be opened here. Files can be .srt, .vtt, .docx, "),
-        ("latin.txt", "naïve".encode("latin-1"), "latin.txt is not text in UTF-8."),
-        ("long.docx", b"a" * 8_388_608, "long.docx is too large: a file may have 8.3 MB."),
-    ):
-        (tmp_path / name).write_bytes(content)
-        field.set_input_files(tmp_path / name)
-        expect(tab.error).to_contain_text(wrong)
-        expect(tab.again).to_be_hidden()
-    tab.text.fill("é" * 550_001)
-    expect(tab.error).to_contain_text("The text is too large: it may have 1.1 MB. A file may have 8.3 MB: open one.")
-    (tmp_path / "good.txt").write_text(ENGLISH, encoding="utf-8-sig")
-    field.set_input_files(tmp_path / "good.txt")
-    expect(tab.translation).to_have_text(GERMAN)
-    expect(tab.error).to_be_hidden()
-    dropped = tab.page.evaluate_handle(
-        """() => {
-            const data = new DataTransfer();
-            data.items.add(new File(["Good morning."], "dropped.txt"));
-            return data;
-        }"""
-    )
-    tab.page.locator("body").dispatch_event("dragover", {"dataTransfer": dropped})
-    expect(tab.page.locator("#source-card")).to_have_class(re.compile("dropping"))
-    tab.page.locator("body").dispatch_event("drop", {"dataTransfer": dropped})
-    expect(tab.translation).to_have_text("Guten Morgen.")
-    expect(tab.page.locator("#source-card")).not_to_have_class(re.compile("dropping"))
-
-
-def letter(text: str) -> FilePayload:
-    document, file = docx.Document(), io.BytesIO()
-    document.add_paragraph(text)
-    document.save(file)
-    return {"name": "my letter.docx", "mimeType": "application/octet-stream", "buffer": file.getvalue()}
-
-
-def paragraphs(file: Path) -> list[str]:
-    return [paragraph.text for paragraph in docx.Document(str(file)).paragraphs]
-
-
-def test_a_document_is_translated_and_saved_and_once_more_into_another_language(tab: Tab, tmp_path: Path) -> None:
-    tab.open("#auto/de/")
-    expect(tab.target).to_have_value("de")
-    tab.page.locator("#file").set_input_files(letter("Where is the library?"))
-    note, save = tab.page.locator("#document-note"), tab.page.locator("#document-save")
-    expect(note).to_have_text("Translated into German")
-    for _ in range(2):  # it is kept as long as the page
-        with tab.page.expect_download() as download:
-            save.click()
-        assert download.value.suggested_filename == "my letter.de.docx"
-        download.value.save_as(tmp_path / "saved.docx")
-        assert paragraphs(tmp_path / "saved.docx") == ["Wo ist die Bibliothek?"]
-    tab.source.select_option("French")
-    tab.target.select_option("English")
-    expect(note).to_have_text("Translated into English")
-    tab.page.locator("#document-close").click()
-    expect(tab.page.locator("#document")).to_be_hidden()
-
-
-def test_a_document_that_cannot_be_translated_is_an_error_in_words(tab: Tab) -> None:
-    tab.open("#en/de/")
-    expect(tab.target).to_have_value("de")
-    field, close = tab.page.locator("#file"), tab.page.locator("#document-close")
-    field.set_input_files({"name": "broken.docx", "mimeType": "", "buffer": b"PK"})
-    expect(tab.error).to_contain_text("broken.docx cannot be read. It may be damaged, or not be what its name says.")
-    field.set_input_files({"name": "lines.srt", "mimeType": "", "buffer": b"\n" * 500_001})
-    expect(tab.error).to_contain_text("lines.srt is too large, or a part of it is. Try less of it.")
-    expect(close).to_have_text("Close")
-    tab.source.select_option("Detect language")
-    field.set_input_files(letter("Dove si trova la biblioteca della città?"))
-    expect(tab.error).to_contain_text("This looks like Italian. Only English and French can be translated into German")
-    tab.page.context.set_offline(True)
-    field.set_input_files(letter("Good morning."))
-    expect(tab.error).to_contain_text("The server does not answer.")
-    tab.page.context.set_offline(False)
-    tab.again.click()
-    expect(tab.page.locator("#document-save")).to_be_visible()
-    expect(tab.error).to_be_hidden()
-
-
-def test_a_document_that_is_closed_is_translated_no_further(tab: Tab) -> None:
-    tab.open("#en/de/")
-    expect(tab.target).to_have_value("de")
-    before = tab.server.metric("requests_total", code="CANCELLED", method="BatchTranslateText")
-    tab.page.locator("#file").set_input_files({"name": "a.md", "mimeType": "", "buffer": f"{LONG}\n\n".encode() * 2})
-    expect(tab.page.locator("#document-note")).to_have_text("Translating")
-    tab.wait_until("slots_active", bool)
-    tab.page.get_by_role("button", name="Cancel").click()
-    expect(tab.page.locator("#document")).to_be_hidden()
-    tab.wait_until("requests_total", lambda value: value == before + 1, code="CANCELLED", method="BatchTranslateText")
-    tab.wait_until("slots_active", operator.not_)
-    expect(tab.error).to_be_hidden()
 
 
 def test_a_text_that_looks_like_another_language_can_be_translated_from_that(tab: Tab) -> None:
@@ -421,6 +289,31 @@ def test_the_address_keeps_languages_and_text(tab: Tab) -> None:
     expect(tab.text).to_have_value("50 % / 3")
 
 
+def test_a_text_that_is_too_long_for_the_address_is_kept_in_the_tab(tab: Tab) -> None:
+    tab.open("#en/de/")
+    long = "Good morning.\n" * 150
+    tab.text.fill(long)
+    until(lambda: tab.page.evaluate("sessionStorage.length"))
+    tab.page.goto("about:blank")
+    tab.open("#en/de/")
+    expect(tab.text).to_have_value(long)
+    tab.text.fill("Good morning.")
+    expect(tab.translation).to_have_text("Guten Morgen.")
+    assert tab.page.evaluate("sessionStorage.length") == 0
+
+
+def test_what_is_typed_before_the_languages_are_there_stays(tab: Tab) -> None:
+    held: list[Route] = []
+    tab.page.route("**/v1/models*", lambda route: held.append(route))
+    with tab.page.expect_request("**/v1/models*"):
+        tab.open("#en/de/Good%20morning.")
+    expect(tab.text).to_have_value("Good morning.")
+    tab.text.fill(ENGLISH)
+    held[0].continue_()
+    expect(tab.translation).to_have_text(GERMAN)
+    expect(tab.text).to_have_value(ENGLISH)
+
+
 def test_html_in_a_text_stays_text(tab: Tab) -> None:
     hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     tab.open("#en/de/")
@@ -431,120 +324,6 @@ def test_html_in_a_text_stays_text(tab: Tab) -> None:
     expect(tab.page.locator("#alternatives li")).not_to_have_count(0)
     assert tab.page.locator("main img, main script").count() == 0
     assert tab.page.locator("#marks").text_content() == hostile
-
-
-def test_a_server_that_is_gone_is_asked_again(tab: Tab) -> None:
-    tab.open("#en/de/")
-    expect(tab.target).to_have_value("de")
-    tab.page.context.set_offline(True)
-    tab.text.fill(ENGLISH)
-    expect(tab.error).to_contain_text("The server does not answer. This page goes on by itself once it does.")
-    tab.page.context.set_offline(False)
-    expect(tab.translation).to_have_text(GERMAN)
-    expect(tab.error).to_be_hidden()
-
-
-def test_the_page_comes_back_with_the_server(serve: Callable[..., ServerProcess], visit: Callable[..., Tab]) -> None:
-    server = serve(f"--http-address=127.0.0.1:{free_ports(1)[0]}")
-    tab = visit(server).open("#en/de/Good%20morning.")
-    expect(tab.translation).to_have_text("Guten Morgen.")
-    server.close()
-    tab.text.fill(ENGLISH)
-    expect(tab.error).to_contain_text("The server does not answer.")
-    tab.text.press("End")
-    tab.text.press("Space")
-    expect(tab.error).to_be_visible()
-    expect(tab.translation).to_have_text("Guten Morgen.")
-    expect(tab.translation).to_have_class("stale")
-    serve(f"--http-address={server.http_address}")
-    expect(tab.translation).to_have_text(GERMAN)
-    expect(tab.error).to_be_hidden()
-    expect(tab.more).to_be_enabled()
-
-
-@contextmanager
-def busy(server: ServerProcess, *names: str) -> Iterator[None]:
-    """Have the server refuse what a browser on this machine asks for, for some seconds a name."""
-    texts = [LONG.replace("Tom", name) for name in names]
-    with grpc.insecure_channel(server.address) as channel:
-        call = TranslationStub(channel).TranslateText.future(pb.TranslateTextRequest(contents=texts, model="en-de"))
-        try:
-            until(lambda: server.metric("estimated_delay_seconds") > 0.05)
-            yield
-            assert not call.done(), "the text was too short to prove anything"
-        finally:
-            call.cancel()
-
-
-def test_a_busy_server_is_asked_again_in_silence_and_at_last_the_visitor_is_told(
-    serve: Callable[..., ServerProcess], visit: Callable[..., Tab]
-) -> None:
-    server = serve("--http-address=127.0.0.1:0", "--threads=1", "--slots=4", "--max-delay-s=0.01")
-    tab = visit(server).open("#en/de/")
-    expect(tab.target).to_have_value("de")
-    tab.page.evaluate(
-        """() => {
-            const error = document.getElementById("error");
-            window.told = 0;
-            new MutationObserver(() => (window.told += !error.hidden)).observe(error, { attributes: true });
-        }"""
-    )
-    for use, outcome in (
-        (lambda: tab.text.fill(ENGLISH), tab.page.locator("#translation", has_text=GERMAN)),
-        (tab.more.click, tab.page.locator("#alternatives button").first),
-    ):
-        before = server.metric("rejected_total", reason="OVERLOADED")
-        with busy(server, "Tom"):
-            use()
-            tab.wait_until("rejected_total", lambda value, enough=before + 2: value >= enough, reason="OVERLOADED")
-        expect(outcome).to_be_visible()
-        expect(tab.translation).to_have_attribute("aria-busy", "false")
-    assert tab.page.evaluate("window.told") == 0
-    with busy(server, "Anna", "Maria", "Peter", "Paul"):  # for longer than the page asks again
-        tab.text.fill("Good morning.")
-        expect(tab.error).to_contain_text("The server is busy. Try again in")
-        expect(tab.again).to_be_visible()
-
-
-def test_a_key_is_asked_for_and_the_error_says_when_to_try_again(
-    serve: Callable[..., ServerProcess], visit: Callable[..., Tab], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["api-key", "alice", "--requests-per-s=0.01", "--burst=2"]) == 0
-    line, told = capsys.readouterr()
-    key, file = told.split()[-1], tmp_path / "keys.toml"
-    file.write_text(line)
-    server = serve("--http-address=127.0.0.1:0", f"--api-keys={file}")
-    tab = visit(server).open("#en/de/" + ENGLISH)
-    field = tab.page.get_by_label("API key")
-    expect(field).to_be_focused()
-    expect(tab.error).to_be_hidden()
-    for given in ("wrong", key):
-        field.fill(given)
-        field.press("Enter")
-        expect(tab.error if given == "wrong" else tab.page.locator("#copy:enabled")).to_be_visible()
-    expect(tab.translation).to_have_text(GERMAN)
-    expect(field).to_be_hidden()
-    assert tab.page.evaluate("[Object.values(sessionStorage), localStorage.length, document.cookie]") == [[key], 0, ""]
-    tab.text.fill("Good morning.")
-    expect(tab.error).to_contain_text(re.compile(r"Too many translations in a short time\. Try again in \d+ seconds\."))
-    expect(tab.again).to_be_visible()
-    expect(tab.translation).to_have_text("")
-
-
-def test_a_phone_in_the_dark_scrolls_only_up_and_down(server: ServerProcess, visit: Callable[..., Tab]) -> None:
-    grounds = set()
-    for scheme in ("light", "dark"):
-        tab = visit(server, viewport={"width": 320, "height": 640}, color_scheme=scheme).open("#en/de/" + ENGLISH)
-        expect(tab.translation).to_have_text(GERMAN)
-        tab.text.fill("Donaudampfschifffahrtsgesellschaft" * 9)
-        expect(tab.more).to_be_enabled()
-        tab.more.click()
-        expect(tab.page.locator("#alternatives")).to_be_visible()
-        assert tab.page.evaluate("document.documentElement.scrollWidth") == 320
-        tab.page.goto(f"http://{server.http_address}/docs")
-        assert tab.page.evaluate("document.documentElement.scrollWidth") == 320
-        grounds.add(tab.page.evaluate("getComputedStyle(document.body).backgroundColor"))
-    assert len(grounds) == 2
 
 
 def test_it_is_used_by_keyboard_and_read_aloud(tab: Tab) -> None:
@@ -568,9 +347,9 @@ def test_it_is_used_by_keyboard_and_read_aloud(tab: Tab) -> None:
 
 
 def test_a_phone_is_told_of_no_keys_and_shows_the_source_of_a_word_that_is_tapped(
-    server: ServerProcess, visit: Callable[..., Tab]
+    page_server: ServerProcess, visit: Callable[..., Tab]
 ) -> None:
-    tab = visit(server, viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True).open(
+    tab = visit(page_server, viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True).open(
         "#en/de/" + ENGLISH
     )
     expect(tab.more).to_be_enabled()
@@ -580,19 +359,6 @@ def test_a_phone_is_told_of_no_keys_and_shows_the_source_of_a_word_that_is_tappe
     tab.translation.tap()
     tab.translation.locator("span", has_text="Bibliothek").tap()
     expect(tab.page.locator("#marks mark")).to_have_text(["library"])
-
-
-def test_a_window_is_filled_and_long_texts_scroll_in_their_boxes(
-    server: ServerProcess, visit: Callable[..., Tab]
-) -> None:
-    tab = visit(server, viewport={"width": 1280, "height": 800}).open("#en/de/" + ENGLISH)
-    expect(tab.more).to_be_enabled()
-    footer = tab.page.locator("footer").bounding_box()
-    assert footer is not None
-    assert 760 < footer["y"] + footer["height"] <= 800
-    tab.text.fill("Good morning.\n" * 200)
-    expect(tab.more).to_be_enabled()
-    assert tab.page.evaluate("document.documentElement.scrollHeight") == 800
 
 
 def test_the_guide_for_programs_has_examples_of_this_server(tab: Tab) -> None:

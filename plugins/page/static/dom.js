@@ -7,3 +7,8 @@ export function element(name, content) {
   made.append(content);
   return made;
 }
+
+// Moves the focus out of a part of the page that goes away; it would fall to the top of the page.
+export function leave(part, next) {
+  if (part.contains(document.activeElement)) next.focus();
+}

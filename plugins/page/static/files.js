@@ -1,7 +1,7 @@
 // A file that is translated as a whole, and its translation to be saved.
 
 import { Refusal, callForBlob, sendForm } from "./api.js";
-import { $ } from "./dom.js";
+import { $, leave } from "./dom.js";
 import { nameOf } from "./languages.js";
 
 const LONGEST_MS = 3_600_000;
@@ -56,6 +56,7 @@ function say(note, part, button) {
 export function close() {
   calls.abort();
   file = null;
+  leave($("document"), $("open"));
   $("document").hidden = $("document-save").hidden = true;
   URL.revokeObjectURL($("document-save").href);
 }

@@ -17,11 +17,19 @@ export function forget() {
   $("guess").hidden = true;
 }
 
+const countOf = (kind, text) => (text.match(kind) ?? []).length;
+
+// Whether a text has too few Latin letters to tell its language: other scripts say more.
+export function isUnclear(text) {
+  const letters = countOf(/\p{Script=Latin}/gu, text);
+  return letters > 0 && letters < FEWEST_LETTERS;
+}
+
 // Shows what a text looks like, unless that is the language that is chosen. The server is not asked once more about a
 // text that has only become a bit longer.
 export async function look(text, chosen, signal, advise) {
   const beginning = text.slice(0, LOOKED_AT);
-  if ((beginning.match(/\p{L}/gu) ?? []).length < FEWEST_LETTERS) {
+  if (countOf(/\p{L}/gu, beginning) < FEWEST_LETTERS) {
     forget();
     return;
   }

@@ -1,20 +1,23 @@
 // What is typed is translated while it is typed.
 
+import * as address from "./address.js";
 import { Refusal, callForEvents, callForJson, checked } from "./api.js";
-import { $, element } from "./dom.js";
+import { $, element, leave } from "./dom.js";
 import { judge, markDoubts } from "./doubts.js";
 import * as files from "./files.js";
 import * as guess from "./guess.js";
 import { nameOf, pairs, tag, whatCanBe } from "./languages.js";
+import { say, sayBriefly } from "./note.js";
 import { patiently } from "./patience.js";
+import { textOf } from "./plain.js";
 import * as problems from "./problems.js";
 import { light, moveToWord, showWords } from "./words.js";
 
 const TYPING_PAUSE_MS = 200;
 const ALTERNATIVES = 4;
-const LONGEST_IN_ADDRESS = 2000; // UTF-16 units of text
 const AUTO = "auto";
 const ESTIMATES = { qualityEstimate: true };
+const UNCLEAR = "The language of such a short text is not clear: choose it.";
 
 const [source, target, text, output] = ["source", "target", "text", "translation"].map($);
 const [maxTextBytes, maxFileBytes] = ["maxTextBytes", "maxFileBytes"].map((name) =>
@@ -57,7 +60,7 @@ async function load() {
   fill(source, [...targets.keys()], [new Option("Detect language", AUTO)]);
   source.value = targets.size === 1 ? [...targets.keys()][0] : AUTO;
   fillTargets();
-  readAddress();
+  chooseLanguages();
   await translate();
 }
 
@@ -86,6 +89,11 @@ function showDetected(code) {
 }
 
 function swap() {
+  // The text and its translation change places.
+  if (output.ariaBusy === "true") {
+    say("Wait for the translation, then swap.");
+    return;
+  }
   const [before, into] = [from(), target.value];
   const translation = shown && output.textContent;
   source.value = into;
@@ -119,10 +127,12 @@ function changed() {
   calls.abort();
   calls = new AbortController();
   shown = null;
+  output.ariaBusy = String(Boolean(text.value.trim()));
   const characters = [...text.value].length;
   $("count").textContent = `${characters.toLocaleString("en")} character${characters === 1 ? "" : "s"}`;
   light(null);
   output.classList.add("stale");
+  if (document.activeElement !== output) leave(output.closest(".card"), text);
   $("copy").disabled = $("more").disabled = true;
   $("clear").disabled = !text.value;
   hideAlternatives();
@@ -138,7 +148,7 @@ async function translate() {
   changed();
   problems.hideOld();
   if (!target.value) return;
-  writeAddress();
+  address.write(source.value, target.value, text.value);
   const { signal } = calls;
   const request = {
     contents: [text.value.toWellFormed()],
@@ -150,10 +160,10 @@ async function translate() {
   if (!text.value.trim()) {
     showDetected("");
     guess.forget();
+    problems.hide();
     show("");
     return;
   }
-  output.ariaBusy = "true";
   output.ariaLive = "polite";
   try {
     checkText();
@@ -164,7 +174,8 @@ async function translate() {
     // Where the server is away, the visitor keeps what there is of a translation.
     if (error.isAway) output.classList.add("stale");
     else if (!signal.aborted) show("");
-    problems.fail(inWords(error), translate);
+    if (isStrange(error) && guess.isUnclear(text.value)) chooseOneself();
+    else problems.fail(inWords(error), translate);
   }
   if (!signal.aborted) output.ariaBusy = "false";
 }
@@ -175,6 +186,13 @@ const isStrange = ({ reason, metadata }) =>
 
 function inWords(error) {
   return isStrange(error) ? new Refusal(strange(error.metadata.source_language_code), { status: 400 }) : error;
+}
+
+// Leaves the language of a short text to the visitor: what it looks like is often wrong.
+function chooseOneself() {
+  problems.succeed();
+  showDetected("");
+  say(UNCLEAR);
 }
 
 // Translates a text of this language into another one, where it cannot be translated into the one that is chosen.
@@ -203,17 +221,15 @@ async function stream(request, signal) {
 function finish(request, result) {
   const code = result.detectedLanguageCode ?? "";
   if (code === target.value && follow(code)) return;
-  const doubt = judge(result);
+  judge(result);
   show(result.translatedText);
   showDetected(code);
   showPurpose();
-  say(doubt);
+  const isSame = result.translatedText.trim() === text.value.trim();
+  if (source.value === AUTO && !code && isSame && guess.isUnclear(text.value)) say(UNCLEAR);
   shown = { ...request, sourceLanguageCode: from() || AUTO };
-  hasAskedForWords = false;
   $("copy").disabled = $("more").disabled = false;
   if (source.value !== AUTO) guess.look(text.value, source.value, calls.signal, advise);
-  if (result.finishReason === "FINISH_REASON_LENGTH") say("The translation was cut off: it became too long.");
-  if (result.finishReason === "FINISH_REASON_REPETITION") say("The translation was cut off: it repeated itself.");
 }
 
 const advise = (code) => (targets.get(code)?.size ? "" : whatCanBe(targets, code, target.value));
@@ -238,18 +254,19 @@ function translateAll() {
 
 function show(translation) {
   output.replaceChildren(translation);
-  markDoubts();
+  say(markDoubts());
   output.classList.remove("stale");
+  hasAskedForWords = false;
 }
 
 async function copy() {
   try {
     await navigator.clipboard.writeText(output.textContent);
-    say("Copied");
+    sayBriefly("Copied");
   } catch {
     // Browsers let only pages that come over TLS, or from the same machine, write to the clipboard.
     getSelection().selectAllChildren(output);
-    say("It is selected: copy it");
+    sayBriefly("It is selected: copy it");
   }
 }
 
@@ -263,6 +280,7 @@ async function toggleAlternatives() {
   problems.hideOld();
   try {
     const { alternatives = [] } = await translateAgain({ alternatives: ALTERNATIVES });
+    problems.succeed();
     showAlternatives([output.textContent, ...alternatives.map((each) => each.translatedText)]);
   } catch (error) {
     problems.fail(error, toggleAlternatives);
@@ -316,15 +334,16 @@ async function align() {
 // ---- Files, and the address of the page
 
 // Opens a file: plain text in the field, where it fits there; all others are translated as a whole.
-async function open(file) {
+async function open(file, ...others) {
   problems.hideOld();
   const suffix = file.name.match(/\.[^.]*$/)?.[0].toLowerCase();
   try {
+    if (others.length) throw new Refusal("Drop one file at a time.");
     if (!suffixes.includes(suffix)) throw new Refusal(`${file.name} cannot be opened here. Files can be ${suffixes.join(", ")}.`);
     if (file.size > maxFileBytes) throw new Refusal(`${file.name} is too large: a file may have ${size(maxFileBytes)}.`);
     if (suffix === ".txt" && file.size <= maxTextBytes) {
-      files.close();
       text.value = await textOf(file);
+      files.close();
       await translate();
       return;
     }
@@ -333,15 +352,6 @@ async function open(file) {
     return;
   }
   await translateFile(file);
-}
-
-async function textOf(file) {
-  const content = await file.arrayBuffer();
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(content);
-  } catch {
-    throw new Refusal(`${file.name} is not text in UTF-8.`);
-  }
 }
 
 // Translates a file, or once more the one that is open.
@@ -359,24 +369,15 @@ function drop(event) {
   $("source-card").classList.toggle("dropping", carriesFile && event.type === "dragover");
   if (!carriesFile) return;
   event.preventDefault();
-  if (event.type === "drop") open(event.dataTransfer.files[0]);
+  if (event.type === "drop") open(...event.dataTransfer.files);
 }
 
-function writeAddress() {
-  const kept = text.value.length <= LONGEST_IN_ADDRESS ? encodeURIComponent(text.value.toWellFormed()) : "";
-  history.replaceState(null, "", `#${source.value}/${target.value}/${kept}`);
-}
-
-function readAddress() {
-  const [wantedSource, wantedTarget, ...rest] = location.hash.slice(1).split("/");
-  if (targets.has(wantedSource) || wantedSource === AUTO) source.value = wantedSource;
+// Chooses the languages of the address.
+function chooseLanguages() {
+  const wanted = address.read();
+  if (targets.has(wanted.source) || wanted.source === AUTO) source.value = wanted.source;
   fillTargets();
-  if ([...target.options].some(({ value }) => value === wantedTarget)) target.value = wantedTarget;
-  try {
-    text.value = decodeURIComponent(rest.join("/")) || text.value;
-  } catch {
-    // The address was cut in the middle of a character.
-  }
+  if ([...target.options].some(({ value }) => value === wanted.target)) target.value = wanted.target;
 }
 
 // ---- Words of the page
@@ -394,8 +395,6 @@ function size(bytes) {
   const format = { style: "unit", unit, maximumSignificantDigits: 2, roundingMode: "floor" };
   return new Intl.NumberFormat("en", format).format(bytes / bytesOfUnit);
 }
-
-const say = (message) => ($("note").textContent = message);
 
 // ---- What people do
 
@@ -431,8 +430,10 @@ document.addEventListener("keydown", (event) => {
 });
 for (const kind of ["dragover", "dragleave", "drop"]) document.addEventListener(kind, drop);
 addEventListener("hashchange", () => {
-  readAddress();
+  chooseLanguages();
+  text.value = address.read().text || text.value;
   translate();
 });
 
+text.value ||= address.read().text || address.longText();
 load();

@@ -1,7 +1,7 @@
 // What goes wrong: the line that says so, the key that is asked for, and the server that comes back.
 
 import { Refusal, hasKey, isRunning, keepKey } from "./api.js";
-import { $ } from "./dom.js";
+import { $, leave } from "./dom.js";
 
 const FIRST_LOOK_MS = 1000; // for a server that does not answer
 const LAST_LOOK_MS = 15_000;
@@ -16,28 +16,35 @@ let isAway = false; // whether the server is looked for
 export function fail(error, again, { isLeft = false } = {}) {
   if (error.name === "AbortError") return;
   if (!(error instanceof Refusal)) throw error;
-  hide();
+  clearTimeout(timer);
   retry = again;
-  if (error.status === 401) {
-    $("key-form").hidden = false;
-    $("key").focus();
-    if (!hasKey()) return;
-  }
-  show(error);
-  if (!error.isAway || isLeft) return;
-  $("error-text").textContent += " This page goes on by itself once it does.";
-  isAway = true;
-  lookLater();
+  isAway = error.isAway && !isLeft;
+  if (error.status === 401) askForKey();
+  if (error.status === 401 && !hasKey()) hide();
+  else show(error);
+  if (isAway) lookLater();
+}
+
+function askForKey() {
+  $("key-form").hidden = false;
+  // What somebody types while a key ends does not get into the field of the key.
+  if (!hasKey() || document.activeElement !== $("text")) $("key").focus();
 }
 
 function show(error) {
   const { message, retryAfterS: seconds } = error;
   const isBusy = seconds && !error.isAway;
   $("error").hidden = false;
+  if (!error.mayHelpToRetry) leave($("again"), $("text"));
   $("again").hidden = !error.mayHelpToRetry;
-  $("error-text").textContent = isBusy ? `${message} Try again in ${seconds} second${seconds === 1 ? "" : "s"}.` : message;
-  const over = () => ($("error-text").textContent = "You can try again now.");
-  if (isBusy) timer = setTimeout(over, seconds * 1000);
+  if (isAway) write(`${message} This page tries again by itself.`);
+  else write(isBusy ? `${message} Try again in ${seconds} second${seconds === 1 ? "" : "s"}.` : message);
+  if (isBusy) timer = setTimeout(() => write("You can try again now."), seconds * 1000);
+}
+
+// Words that are written once more are read aloud once more.
+function write(words) {
+  if ($("error-text").textContent !== words) $("error-text").textContent = words;
 }
 
 // Hides the line where something else is tried; that the server is away is said until it answers.
@@ -48,13 +55,16 @@ export function hideOld() {
 export function hide() {
   clearTimeout(timer);
   isAway = false;
+  leave($("error"), $("text"));
   $("error").hidden = true;
-  $("error-text").textContent = "";
+  write("");
 }
 
 // The server has answered.
 export function succeed() {
   hide();
+  leave($("key-form"), $("text"));
+  $("key-form").hidden = true;
   lookMs = FIRST_LOOK_MS;
 }
 
@@ -68,20 +78,14 @@ async function look() {
   if (!isAway) return;
   const isBack = await isRunning();
   if (!isAway) return;
-  if (!isBack) {
-    lookLater();
-    return;
-  }
-  hide();
-  retry();
+  if (isBack) retry();
+  else lookLater();
 }
 
 function useKey(event) {
   event.preventDefault();
   keepKey($("key").value);
   $("key").value = "";
-  $("key-form").hidden = true;
-  $("text").focus();
   retry();
 }
 

@@ -181,4 +181,6 @@ def test_everything_to_use_has_a_name_and_names_refer_to_something() -> None:
     assert elements.all[0][1]["lang"] == "en"
     assert ("output", "polite") in [(tag, attributes.get("aria-live")) for tag, attributes in elements.all]
     assert elements.values("dir") == ["auto"] * 3  # marks, text, translation
+    untouched = [attributes["id"] for _, attributes in elements.all if attributes.get("translate") == "no"]
+    assert untouched == ["marks", "translation", "alternatives"]  # by a browser that translates pages
     assert not [value for value in elements.values("tabindex") if int(value) > 0]

@@ -27,7 +27,7 @@ from service.text.translator import Translator
 DATA: Final = Path(__file__).parent.parent / "tests" / "data"
 _MARKED: Final = re.compile(r"\[([^\]]+)\]")
 _NUMBER: Final = re.compile(r"[-€$£]{0,2}\d[\d.,:/]*")
-_DIGITS: Final = re.compile(r"\d[\d.,:/' \u00a0\u202f]*")
+_DIGITS: Final = re.compile(r"\d+(?:[.,:/' \u00a0\u202f]\d+)*")
 _SIGNS: Final = {"-": ("-", "−", "–", "minus", "Minus"), "€": ("€", "Euro"), "$": ("$", "Dollar"), "£": ("£", "Pfund")}
 # The first that matches names what is to be kept.
 _KINDS: Final[Sequence[tuple[str, Callable[[str], object]]]] = (

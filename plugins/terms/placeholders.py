@@ -37,6 +37,8 @@ _KEYCAP: Final = r"(?:[0-9#*]\ufe0f?\u20e3)"
 # Web and e-mail addresses.
 _ADDRESSES: Final = (
     rf"(?<![A-Za-z0-9_])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|www\.|mailto:){_ADDRESS}",
+    # example.com/account, but not "Mr.Smith/Jones"
+    rf"(?<![\w.@/-])(?:[a-z0-9-]{{1,63}}\.){{1,8}}[a-z]{{2,24}}/{_ADDRESS}",
     r"(?<![\w.+-])[\w.+-]{1,64}@[^\W_](?:[\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?!\w)",
 )
 _PATTERNS: Final = (

@@ -108,7 +108,7 @@ class Translator:
         if asked is not None:
             split = partial(split, fits=lambda piece: fits(asked.read(piece)), unbroken=asked.spans)
         # All texts are searched for one set of characters, and for marks of addresses.
-        may_keep = MAYBE_UNWRITTEN.search(text) or "@" in text or "://" in text or "www." in text
+        may_keep = MAYBE_UNWRITTEN.search(text) or "@" in text or "/" in text or "www." in text
         terms = self._keeping(options, language, text) if may_keep else options.terms
         if terms is not None and terms is not options.terms:
             planner = self._planner(terms, options)

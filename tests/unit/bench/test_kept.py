@@ -17,6 +17,7 @@ from bench.kept import Sentence, kind_of, lost, read
         ("1,234.50", "Es sind 1.234 Meter.", False),
         ("$84.50", "Es kostet 84,50 Dollar.", True),
         ("$84.50", "Es kostet 84,50 Euro.", False),
+        ("52.52", "Die Koordinaten sind 52,52, 13,4.", True),
         ("-12", "Es sind minus 12 Grad.", True),
         ("-12", "Es sind 12 Grad.", False),
         ("8:00", "Um 8 Uhr.", True),

@@ -34,6 +34,8 @@ def found(text: str) -> list[str]:
         ),
         ("www.example.com, mailto:a@b.de!", ["www.example.com", "mailto:a@b.de"]),
         ("请访问https://example.com/a查看", ["https://example.com/a"]),
+        ("Go to example.com/account, or a-b.example.org/?c=1.", ["example.com/account", "a-b.example.org/?c=1"]),
+        ("Mr.Smith/Jones, U.S./EU, i.e./e.g., z.B./d.h., 5.5/10 and/or example.com", []),
         ("Write to john.doe+x@mail.example.org.", ["john.doe+x@mail.example.org"]),
         ("I ❤️ it 👩‍👩‍👧 🇩🇪 1️⃣ 👍🏽👍", ["❤️", "👩‍👩‍👧", "🇩🇪", "1️⃣", "👍🏽👍"]),
         # What looks like one, and is none:

@@ -10,7 +10,7 @@ from service.rewriting import Rewriting, Span
 
 # A character that a model may have no piece for, or too rarely read: not Latin, punctuation, common signs and arrows.
 MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-{}-±´¶-¸º»¿-\u017f\u2000-\u202f‹›\u205f-\u206f€\u2100-\u214f←-↔−∞≈≠≤≥]")
-ADDRESS_WITH_SLASH: Final = re.compile(r"://|\.[a-z]{2,24}/")  # in addresses, not in </b>
+MAYBE_ADDRESS: Final = re.compile(r"@|www\.|://|\.[a-z]{2,24}/")  # a mark of one; </b> has none
 
 # Finds the characters of the model's translation that characters of its source became; None where it is not known.
 Aligned = Callable[[int, int], Span | None]

@@ -13,7 +13,7 @@ from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.terms import ADDRESS_WITH_SLASH, MAYBE_UNWRITTEN, TermPlan, TermPlanner, Terms
+from service.terms import MAYBE_ADDRESS, MAYBE_UNWRITTEN, TermPlan, TermPlanner, Terms
 from service.text import markup, segmentation
 from service.text.capitals import in_small_letters
 from service.text.document import Document
@@ -108,7 +108,7 @@ class Translator:
         if asked is not None:
             split = partial(split, fits=lambda piece: fits(asked.read(piece)), unbroken=asked.spans)
         # All texts are searched for one set of characters, and for marks of addresses.
-        may_keep = MAYBE_UNWRITTEN.search(text) or "@" in text or "www." in text or ADDRESS_WITH_SLASH.search(text)
+        may_keep = MAYBE_UNWRITTEN.search(text) or MAYBE_ADDRESS.search(text)
         terms = self._keeping(options, language, text) if may_keep else options.terms
         if terms is not None and terms is not options.terms:
             planner = self._planner(terms, options)

@@ -89,7 +89,7 @@ function showDetected(code) {
 }
 
 function swap() {
-  // The text and its translation change places.
+  // Text and translation change places: both must be there.
   if (output.ariaBusy === "true") {
     say("Wait for the translation, then swap.");
     return;

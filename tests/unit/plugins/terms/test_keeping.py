@@ -1,14 +1,16 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
 from plugins.terms.finding import Index
 from plugins.terms.keeping import Keeper
+from plugins.terms.placeholders import find_addresses
 from plugins.terms.terms import Terms
+from service.terms import MAYBE_ADDRESS
 from tests.default_model import BUNDLE
 
 TOKENIZER = Tokenizer.open(BUNDLE)
@@ -55,6 +57,12 @@ def test_what_the_default_model_has_no_pieces_for(text: str, words: list[str]) -
 @pytest.mark.parametrize(("language", "words"), [("en", ["日本"]), ("zh-Hans", []), ("ja", [])])
 def test_a_model_that_reads_such_a_script_reads_its_characters(language: str, words: list[str]) -> None:
     assert found("The word 日本 means Japan.", Keeper(TOKENIZER, language)) == words
+
+
+@given(st.text(st.sampled_from("abw.@:/-1 "), max_size=16))
+@example("See example.com/account")
+def test_no_address_lacks_the_mark_that_a_text_is_searched_for_first(text: str) -> None:
+    assert MAYBE_ADDRESS.search(text) or not list(find_addresses(text))
 
 
 @given(st.text(st.sampled_from("ab .-1,²½Иё日👍🏽■|٣\u200d\u0301"), max_size=12))

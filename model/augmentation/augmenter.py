@@ -54,7 +54,8 @@ def _changed(kind: Kind, pair: Pair, random: Random, other: Callable[[], Pair]) 
         case "caps":
             return spelling.caps(pair)
         case "emoji":
-            return _with_emoji(pair, invention.emoji(random))
+            emoji = invention.emoji(random)
+            return f"{pair[0]} {emoji}", f"{pair[1]} {emoji}"
         case "times":
             return times(pair, random)
         case "numbers":
@@ -76,7 +77,3 @@ def _joined(pair: Pair, count: int, other: Callable[[], Pair]) -> Pair:
         more = other()
         source, target = f"{source} {more[0]}", f"{target} {more[1]}"
     return source, target
-
-
-def _with_emoji(pair: Pair, emoji: str) -> Pair:
-    return f"{pair[0]} {emoji}", f"{pair[1]} {emoji}"

@@ -119,9 +119,16 @@ def _order(random: Random) -> str:
 
 
 def _date(random: Random) -> str:
-    """Make up a date with slashes: it stays, as nobody knows whether its day or its month comes first."""
+    """Make up a date with slashes or dots, in which the day or the month comes first: it stays as it is."""
     first, second, year = random.randint(1, 12), random.randint(1, 31), random.randint(1950, 2049)
-    return random.choice((f"{first}/{second}/{year}", f"{first:02d}/{second:02d}/{year}"))
+    return random.choice(
+        (
+            f"{first}/{second}/{year}",
+            f"{first:02d}/{second:02d}/{year}",
+            f"{second}.{first}.{year}",
+            f"{second:02d}.{first:02d}.{year}",
+        )
+    )
 
 
 def _voucher(random: Random) -> str:

@@ -24,11 +24,12 @@ def test_a_name_may_begin_as_one_name_and_end_as_another() -> None:
     assert any(name not in _LISTED and name[:3] in starts and name[-3:] in ends for name in names)
 
 
-def test_phone_and_account_numbers_and_dates_with_slashes_are_copied_but_no_prices() -> None:
+def test_phone_and_account_numbers_and_dates_are_copied_but_no_prices() -> None:
     random = Random(2)
     made = [invention.copied(random) for _ in range(2000)]
     assert any(re.fullmatch(r"(\+\d{1,2} |0)\d+([ /-]\d+)+", thing) for thing in made)
     assert any(re.fullmatch(r"[A-Z]{2}\d{16,22}", thing) for thing in made)
     assert any(re.fullmatch(r"[A-Z]{2}\d{2}( \d{1,4})+", thing) for thing in made)
     assert any(re.fullmatch(r"\d{1,2}/\d{1,2}/\d{4}", thing) for thing in made)
+    assert any(re.fullmatch(r"\d{1,2}\.\d{1,2}\.\d{4}", thing) for thing in made)
     assert not any(re.search(r"[$€£]\d+\.\d\d", thing) for thing in made)

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from bench.arguments import add_bundle, input_file
 from bench.frame import ArgumentError, Figures
 from dragoman.bundle import Bundle
+from dragoman.clock import TWELVE_HOURS, in_24_hours
 from dragoman.language import several
 from plugins.offline.engine import OfflineEngine
 from plugins.offline.texts import translate_offline
@@ -55,7 +56,9 @@ def read(path: Path) -> list[Sentence]:
     except UnicodeDecodeError as error:
         raise ArgumentError(f"argument --data: {path} is not UTF-8") from error
     sentences = [
-        Sentence(_MARKED.sub(lambda found: _forms(found[1])[0], line), _MARKED.findall(line)) for line in lines if line
+        Sentence(_MARKED.sub(lambda found: found[1].split("|")[0], line), _MARKED.findall(line))
+        for line in lines
+        if line
     ]
     if not any(sentence.kept for sentence in sentences):
         raise ArgumentError(f"argument --data: {path} has no text in square brackets, to be kept")
@@ -68,12 +71,8 @@ def lost(sentence: Sentence, translation: str) -> list[str]:
     return [
         text
         for text, count in wanted.items()
-        if sum(_times(form, translation) for form in _forms(text)) < count and not _is_written(text, translation)
+        if sum(_times(form, translation) for form in text.split("|")) < count and not _is_written(text, translation)
     ]
-
-
-def _forms(text: str) -> list[str]:
-    return text.split("|")
 
 
 def kind_of(text: str) -> str:
@@ -93,7 +92,8 @@ def _is_written(text: str, translation: str) -> bool:
         return False
     digits = _only_digits(text)
     full_hour = digits.removesuffix("00") if ":" in text else digits
-    return any(_only_digits(number) in (digits, full_hour) for number in _DIGITS.findall(translation))
+    clock = TWELVE_HOURS.sub(in_24_hours, translation)
+    return any(_only_digits(number) in (digits, full_hour) for number in _DIGITS.findall(f"{translation} {clock}"))
 
 
 def _only_digits(text: str) -> str:

@@ -22,6 +22,8 @@ from bench.kept import Sentence, kind_of, lost, read
         ("-12", "Es sind 12 Grad.", False),
         ("8:00", "Um 8 Uhr.", True),
         ("14:30", "Um 14.30 Uhr.", True),
+        ("14:30", "At 2:30 p.m.", True),
+        ("14:30", "At 2:30 a.m.", False),
         ("12", "Es sind 112.", False),
         ("#48213", "Ihre Bestellung #48213", True),
         ("#48213", "Ihre Bestellung 48213", False),

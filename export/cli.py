@@ -5,6 +5,8 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -211,7 +213,7 @@ def _evaluate(arguments: argparse.Namespace, *, is_bundle: bool) -> None:
     translate = _with_bundle if is_bundle else _with_checkpoint
     translations = translate(arguments, corpus, arguments.source_language or "", arguments.target_language or "")
     seconds = time.monotonic() - start_s
-    result = score(translations, corpus.targets).as_dict()
+    result = asdict(score(translations, corpus.targets))
     print(json.dumps({"model": str(arguments.model), **result, "seconds": round(seconds, 2)}, indent=2))
     if arguments.translations:
         arguments.translations.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
@@ -242,8 +244,8 @@ def _with_bundle(arguments: argparse.Namespace, corpus: "Corpus", source: str, t
     source, target = bundle.manifest.languages.told(source, target)
     translator = Translator(bundle.manifest, bundle.tokenizer())
     options = RequestOptions(source_language=source, target_language=target)
-    engine = OfflineEngine(bundle, slots=SLOTS)
-    return [result.text for result in translate_offline(translator, engine, corpus.sources, options)]
+    with closing(OfflineEngine(bundle, slots=SLOTS)) as engine:
+        return [result.text for result in translate_offline(translator, engine, corpus.sources, options)]
 
 
 def say(message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,7 +117,6 @@ def _decoded(bundle: Bundle, tokenizer: Tokenizer, arguments: argparse.Namespace
         start_ids=frame.start_ids,
         scored_ids=scored_ids,
     )
-    engine = OfflineEngine(bundle, threads=1, slots=1)
-    engine.decode([decode])
-    engine.close()
+    with closing(OfflineEngine(bundle, threads=1, slots=1)) as engine:
+        engine.decode([decode])
     return decode

@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -131,7 +132,8 @@ def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judge
         target_language=languages[1],
     )
     translator = Translator(bundle.manifest, bundle.tokenizer())
-    results = translate_offline(translator, OfflineEngine(bundle, slots=SLOTS), corpus.sources, options)
+    with closing(OfflineEngine(bundle, slots=SLOTS)) as engine:
+        results = translate_offline(translator, engine, corpus.sources, options)
     chrf, features, accepted = CHRF(), [], []
     for text, reference, result in zip(corpus.sources, corpus.targets, results, strict=True):
         if result.segments != 1 or result.mean_log_probability is None:

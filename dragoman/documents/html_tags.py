@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 _MARKUP: Final = re.compile(r"<(?:(?P<comment>!--)|(?P<end>/)?(?P<name>[a-zA-Z][^\s/>]*)|[!?/])")
 _ATTRIBUTE: Final = re.compile(
-    r"""[\s/]*(?P<name>[^\s/>=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>"'][^\s>]*|(?=>)))?"""
+    r"""[\s/]*(?P<name>=?[^\s/>=]+|=)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>"'][^\s>]*|(?=>)))?"""
 )
 _TAG_END: Final = re.compile(r"[\s/]*>")
 # Elements inside a line; all other elements are blocks.

@@ -81,7 +81,7 @@ def check(source: Source) -> list[str]:
             raise DataError(f"{file}: {key} is {value!r:.80}; only {' or '.join(map(repr, fixed[key]))} is supported")
         if key not in _KNOWN:
             raise DataError(f"{file}: {key} is unknown here, and may change what the model computes: {value!r:.80}")
-    if (name := settings.get("transformer-ffn-activation", "swish")) not in _ACTIVATIONS:
+    if str(name := settings.get("transformer-ffn-activation", "swish")) not in _ACTIVATIONS:
         known = ", ".join(_ACTIVATIONS)
         raise DataError(f"{file}: transformer-ffn-activation is {name!r:.40}; supported are {known}")
     orders = [_POST] if recurs else list(_NORMS)

@@ -102,7 +102,7 @@ def activation(source: Source, key: str, default: str) -> Activation:
         DataError: the activation is not supported.
     """
     name = source.config.get(key) or default
-    if name not in ACTIVATIONS:
+    if str(name) not in ACTIVATIONS:  # a list cannot be looked up
         known = ", ".join(ACTIVATIONS)
         raise DataError(f"{source.folder / CONFIG}: {key} is {name!r}; supported are {known}")
     return ACTIVATIONS[name]

@@ -90,9 +90,9 @@ def _alone(processor: SentencePieceProcessor, text: str) -> Ids:
 
 def _prompts(source: Source, processor: SentencePieceProcessor) -> dict[tuple[str, str], Ids]:
     """Read the prompts of translation tasks."""
-    tasks = source.config.get("task_specific_params") or {}
+    tasks = source.config.get("task_specific_params")
     found = {}
-    for name, parameters in tasks.items():
+    for name, parameters in tasks.items() if isinstance(tasks, dict) else ():
         languages_of = _TASK.match(name)
         prefix = parameters.get("prefix") if isinstance(parameters, dict) else None
         if languages_of and isinstance(prefix, str):

@@ -8,6 +8,7 @@ from typing import Any, Final
 from sentencepiece import SentencePieceProcessor
 
 from dragoman.errors import BundleError, DataError
+from dragoman.language import several
 from dragoman.vocabulary import Vocabulary
 from model.importing.sentencepiece_file import without_user_marks
 from model.importing.source import Source
@@ -107,14 +108,22 @@ def json_ids(source: Source, name: str) -> dict[str, int]:
 
 
 def added_tokens(source: Source) -> dict[str, int]:
-    """Collect the tokens of a tokenizer that are no pieces, with their ids, from all files that may name some."""
-    found: dict[str, int] = {}
-    for entry in source.json(TOKENIZER).get("added_tokens") or []:
-        found[entry["content"]] = int(entry["id"])
-    found |= source.json(ADDED_TOKENS)
-    for id_, entry in (source.json(TOKENIZER_CONFIG).get("added_tokens_decoder") or {}).items():
-        found[entry["content"]] = int(id_)
-    return found
+    """Collect the tokens of a tokenizer that are no pieces, with their ids, from all files that may name some.
+
+    Raises:
+        DataError: an entry is no token with an id.
+    """
+    found: dict[str, Any] = {}
+    try:
+        for entry in source.json(TOKENIZER).get("added_tokens") or []:
+            found[entry["content"]] = entry["id"]
+        found |= source.json(ADDED_TOKENS)
+        for id_, entry in (source.json(TOKENIZER_CONFIG).get("added_tokens_decoder") or {}).items():
+            found[entry["content"]] = id_
+        return {str(token): int(id_) for token, id_ in found.items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        files = several([TOKENIZER, ADDED_TOKENS, TOKENIZER_CONFIG])
+        raise DataError(f"{source.folder}: of the added tokens in {files} one has no content or id") from error
 
 
 def special_tokens(source: Source) -> list[str]:

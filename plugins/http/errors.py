@@ -28,14 +28,13 @@ _STATUSES: Final = {
     grpc.StatusCode.UNAVAILABLE: 503,
     grpc.StatusCode.DEADLINE_EXCEEDED: 504,
 }
-# Names for statuses that have no corresponding gRPC code.
+# Names for statuses of requests that reach no method; of any other, INVALID_ARGUMENT.
 _NAMES: Final = {
     403: "PERMISSION_DENIED",
     404: "NOT_FOUND",
     405: "UNIMPLEMENTED",
-    415: "INVALID_ARGUMENT",
+    500: "INTERNAL",
     501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
 }
 # Printing a detail needs its type; this import adds the types of google.rpc to the pool.
 _ = error_details_pb2.ErrorInfo

@@ -91,7 +91,7 @@ class FirefoxModels(BaseModel):
     def _instead(self, pair: str) -> str:
         """Suggest other pairs, for the end of a message."""
         source, target = pair.split("-")
-        near = [each for each in self.pairs if source == each.split("-")[0] or target == each.split("-")[1]]
+        near = [each for each in self.pairs if each.startswith(f"{source}-") or each.endswith(f"-{target}")]
         swapped = [each for each in self.pairs if _letters(each) == _letters(pair)]
         hint = f"; did you mean firefox:{swapped[0]}?" if swapped else ""
         return hint or f"; there are: {several(near or self.pairs)}"

@@ -49,7 +49,9 @@ def run_threads_of(bundle: Bundle, settings: Settings) -> int:
     """Count the cores that a run of a model uses."""
     if settings.run_threads or settings.processes > 1:
         return settings.run_threads or 1
-    return settings.decoding_threads() if (bundle.path / WEIGHTS).stat().st_size >= _LARGE_BYTES else 1
+    # The graphs of a bundle without the file hold their weights themselves.
+    size_bytes = (bundle.path / WEIGHTS).stat().st_size if WEIGHTS in bundle.manifest.files else 0
+    return settings.decoding_threads() if size_bytes >= _LARGE_BYTES else 1
 
 
 def describe(manifest: Manifest, settings: Settings) -> dict[str, Any]:

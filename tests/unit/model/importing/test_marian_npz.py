@@ -172,6 +172,7 @@ def without(file: Path, name: str, **instead: Any) -> None:
         (lambda folder: change(folder, transformer_decoder_autoreg="average-attention"), "-autoreg is 'average-att"),
         (lambda folder: change(folder, transformer_magic=7), "transformer-magic is unknown here"),
         (lambda folder: change(folder, transformer_ffn_activation="tanh"), "transformer-ffn-activation is 'tanh'"),
+        (lambda folder: change(folder, transformer_ffn_activation=["relu"]), "transformer-ffn-activation is ['relu']"),
         (lambda folder: change(folder, transformer_postprocess="da"), "supported are '', 'dan', '' or 'n', 'da', 'n'"),
         (lambda folder: change(folder, transformer_postprocess_emb="x"), "transformer-postprocess-emb is 'x'"),
         (lambda folder: change(folder, transformer_heads=5), "5"),

@@ -51,6 +51,7 @@ def test_without_a_change_only_weights_are_missing(folder: Path) -> None:
         ({"model_type": None}, "model_type None"),
         ({"architectures": ["MarianForCausalLM"]}, "architectures is MarianForCausalLM"),
         ({"activation_function": "mish"}, "activation_function is 'mish'; supported are relu"),
+        ({"activation_function": ["relu"]}, "activation_function is ['relu']; supported are relu"),
         ({"normalize_before": True}, "normalize_before is True"),
         ({"static_position_embeddings": False}, "static_position_embeddings is False"),
         ({"quantization_config": {"bits": 4}}, "quantization_config is unknown here"),
@@ -87,6 +88,22 @@ def test_a_tokenizer_that_adds_no_tokens(fairseq_folder: Folder, tmp_path: Path)
     change(folder, "tokenizer.json", added_tokens=None)
     change(folder, "tokenizer_config.json", added_tokens_decoder=None)
     assert "no model.safetensors" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "fields"),
+    [
+        ("tokenizer.json", {"added_tokens": ["</s>"]}),
+        ("tokenizer.json", {"added_tokens": [{"content": "</s>"}]}),
+        ("tokenizer_config.json", {"added_tokens_decoder": ["</s>"]}),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"two": {"content": "</s>"}}}),
+        ("added_tokens.json", {"__en__": None}),
+    ],
+)
+def test_added_tokens_without_ids(fairseq_folder: Folder, tmp_path: Path, file: str, fields: dict[str, Any]) -> None:
+    folder = fairseq_folder(tmp_path / "m2m", "m2m100", ["__en__", "__de__"])
+    change(folder, file, **fields)
+    assert "one has no content or id" in refusal(folder)
 
 
 @pytest.mark.parametrize("content", [None, {}, "model.safetensors"])

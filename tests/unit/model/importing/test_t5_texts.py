@@ -150,6 +150,12 @@ def test_marks_are_those_of_the_whole_string(write: Write, text: str, listed: bo
     assert texts.languages.target("<2de>") == "de"
 
 
+@pytest.mark.parametrize("tasks", [["translation_en_to_de"], {"translation_en_to_de": "translate"}])
+def test_tasks_without_prompts_are_none(write: Write, tasks: Any) -> None:
+    wanted = Wanted(sources=("en",), targets=("de",))
+    assert t5.texts(write(task_specific_params=tasks), wanted) == t5.texts(write(), wanted)
+
+
 def test_a_mark_in_a_text_is_text(write: Write) -> None:
     source = write("madlad")
     processor = SentencePieceProcessor(model_file=str(source.folder / "spiece.model"))

@@ -1,6 +1,7 @@
 """The ids of requests in all answers, before handlers whose engine the tests play."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from plugins.documents.documents import Documents
 from plugins.documents.jobs import DocumentJobs
 from plugins.http import application, own
 from plugins.http.calls import Calls
@@ -41,14 +41,14 @@ def app_of(played: PlayedEngine, handlers: TranslationHandlers) -> ASGIApp:
         ParameterCalls(calls, *each)
         for each in ((CallProtocol.DEEPL, "auth_key"), (CallProtocol.LIBRETRANSLATE, "api_key"))
     )
-    jobs = DocumentJobs(Documents(handlers, played.gate, played.metrics, 1024), handlers)
+    jobs = DocumentJobs(handlers)
     routes = [
         *own.routes(handlers, methods, lambda: True),
         *connect.routes(methods),
-        *LibreTranslate(handlers, of_libretranslate, played.gate.catalog, asks_for_keys=True).routes(),
+        *LibreTranslate(handlers, of_libretranslate).routes(),
         *LibreTranslateFiles(jobs, of_libretranslate).routes(),
         *DeepLDocuments(handlers, jobs, of_deepl).routes(),
-        *DeepL(handlers, of_deepl, played.gate.catalog).routes(),
+        *DeepL(handlers, of_deepl).routes(),
         Route("/fails", _fail),
     ]
     return application.make(routes, [])
@@ -128,6 +128,7 @@ async def test_a_fault_of_the_server_has_an_id(app) -> None:
     with pytest.raises(ZeroDivisionError):  # for the log of the connection, behind the answer
         await app(scope, None, lambda message: _kept(sent, message))
     assert sent[0]["status"] == 500
+    assert json.loads(sent[1]["body"])["error"]["status"] == "INTERNAL"
     assert "x-request-id" in [name.decode() for name, _ in sent[0]["headers"]]
 
 

@@ -98,4 +98,9 @@ def test_a_run_of_a_large_model_uses_several_cores(
 ) -> None:
     with (tmp_path / WEIGHTS).open("wb") as file:
         file.truncate(megabytes * MEGABYTE)  # takes no room on the disk
+    manifest = manifest.model_copy(update={"files": {WEIGHTS: "0" * 64}})
     assert run_threads_of(Bundle(tmp_path, manifest), Settings(threads=3, **flags)) == expected
+
+
+def test_a_run_of_a_model_whose_graphs_hold_its_weights_uses_one_core(manifest: Manifest, tmp_path: Path) -> None:
+    assert run_threads_of(Bundle(tmp_path, manifest), Settings(threads=3)) == 1

@@ -256,38 +256,24 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         split=message.split,
         pivot_model=message.pivot_model,
         error=from_text_error(message.text_error) if message.HasField("text_error") else None,
-        alternatives=tuple(map(_alternative, message.alternatives)),
+        alternatives=tuple(
+            Alternative(each.translated_text, each.score, each.mean_log_probability, _finish_reason(each.finish_reason))
+            for each in message.alternatives
+        ),
         beam_size=message.beam_size,
         seed=message.seed if message.HasField("seed") else None,
-        alignments=tuple(map(_word_alignment, message.alignments)),
+        alignments=tuple(
+            WordAlignment(each.source_start, each.source_end, each.target_start, each.target_end, each.weight)
+            for each in message.alignments
+        ),
         glossary_misses=tuple(message.glossary_misses),
         detected_language=message.detected_language_code,
         detection_confidence=message.detection_confidence,
         quality_estimate=message.quality_estimate if message.HasField("quality_estimate") else None,
-        segment_qualities=tuple(map(_segment_quality, message.segment_qualities)),
-    )
-
-
-def _segment_quality(message: pb.SegmentQuality) -> SegmentQuality:
-    return SegmentQuality(message.target_start, message.target_end, message.quality_estimate)
-
-
-def _word_alignment(message: pb.WordAlignment) -> WordAlignment:
-    return WordAlignment(
-        source_start=message.source_start,
-        source_end=message.source_end,
-        target_start=message.target_start,
-        target_end=message.target_end,
-        weight=message.weight,
-    )
-
-
-def _alternative(message: pb.Alternative) -> Alternative:
-    return Alternative(
-        text=message.translated_text,
-        score=message.score,
-        mean_log_probability=message.mean_log_probability,
-        finish_reason=_finish_reason(message.finish_reason),
+        segment_qualities=tuple(
+            SegmentQuality(each.target_start, each.target_end, each.quality_estimate)
+            for each in message.segment_qualities
+        ),
     )
 
 
@@ -346,8 +332,3 @@ def model_of(message: pb.Model) -> Model:
 def stored_glossary_of(message: pb.StoredGlossary) -> StoredGlossary:
     """Read one glossary of the list."""
     return StoredGlossary(message.name, message.source_language_code, message.target_language_code, message.entries)
-
-
-def next_page_of(message: pb.ListModelsResponse) -> pb.ListModelsRequest | None:
-    """Build the request for the next page of the list; None after the last page."""
-    return pb.ListModelsRequest(page_token=message.next_page_token) if message.next_page_token else None

@@ -260,13 +260,8 @@ def _help() -> str:
     commands = all_commands()
     width = max(map(len, commands))
     lines = [f"  {name:<{width}}  {command.summary}" for name, command in commands.items()]
-    return "\n".join(
-        [
-            "usage: dragoman COMMAND [ARGUMENTS]    (dragoman COMMAND --help says more; dragoman --version)",
-            "",
-            *lines,
-        ]
-    )
+    usage = "usage: dragoman COMMAND [ARGUMENTS]    (dragoman COMMAND --help says more; dragoman --version)"
+    return "\n".join([usage, "", *lines])
 
 
 if __name__ == "__main__":

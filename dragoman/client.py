@@ -15,7 +15,6 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 import grpc
@@ -34,7 +33,6 @@ from dragoman.answers import (
     TranslationDelta,
     detected_of,
     model_of,
-    next_page_of,
     score_of,
     stored_glossary_of,
     translation_delta_of,
@@ -520,14 +518,8 @@ class Client(_Base):
         Raises:
             DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
-        models: list[Model] = []
-        patience = self._patience(timeout_s)
-        request: pb.ListModelsRequest | None = pb.ListModelsRequest()
-        while request is not None:
-            response = self._answer(self._stub.ListModels, request, patience)
-            models += map(model_of, response.models)
-            request = next_page_of(response)
-        return models
+        pages = self._pages(self._stub.ListModels, pb.ListModelsRequest(), timeout_s)
+        return [model_of(model) for page in pages for model in page.models]
 
     def list_glossaries(self, *, timeout_s: float | None = None) -> list[StoredGlossary]:
         """List the glossaries that the server has stored, by name.
@@ -535,16 +527,8 @@ class Client(_Base):
         Raises:
             DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
-        glossaries: list[StoredGlossary] = []
-        patience = self._patience(timeout_s)
-        page = ""
-        while True:
-            request = pb.ListGlossariesRequest(page_token=page)
-            response = self._answer(self._stub.ListGlossaries, request, patience)
-            glossaries += map(stored_glossary_of, response.glossaries)
-            page = response.next_page_token
-            if not page:
-                return glossaries
+        pages = self._pages(self._stub.ListGlossaries, pb.ListGlossariesRequest(), timeout_s)
+        return [stored_glossary_of(glossary) for page in pages for glossary in page.glossaries]
 
     def wait_until_ready(self, timeout_s: float | None = None) -> None:
         """Wait until a server answers that it is serving.
@@ -570,6 +554,16 @@ class Client(_Base):
                 pass
             time.sleep(_READY_PAUSE_S)
 
+    def _pages(self, method: Callable[..., Any], request: Any, timeout_s: float | None) -> Iterator[Any]:
+        """Yield the pages of a list."""
+        patience = self._patience(timeout_s)
+        while True:
+            page = self._answer(method, request, patience)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
     def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
         """Make a call with one answer, again where the client waits for a server."""
         while True:
@@ -590,12 +584,7 @@ class Client(_Base):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -852,14 +841,8 @@ class AsyncClient(_Base):
         Raises:
             DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
-        models: list[Model] = []
-        patience = self._patience(timeout_s)
-        request: pb.ListModelsRequest | None = pb.ListModelsRequest()
-        while request is not None:
-            response = await self._answer(self._stub.ListModels, request, patience)
-            models += map(model_of, response.models)
-            request = next_page_of(response)
-        return models
+        pages = self._pages(self._stub.ListModels, pb.ListModelsRequest(), timeout_s)
+        return [model_of(model) async for page in pages for model in page.models]
 
     async def list_glossaries(self, *, timeout_s: float | None = None) -> list[StoredGlossary]:
         """List the glossaries that the server has stored, by name.
@@ -867,16 +850,8 @@ class AsyncClient(_Base):
         Raises:
             DragomanError: a subclass that names the cause, see `dragoman.errors`.
         """
-        glossaries: list[StoredGlossary] = []
-        patience = self._patience(timeout_s)
-        page = ""
-        while True:
-            request = pb.ListGlossariesRequest(page_token=page)
-            response = await self._answer(self._stub.ListGlossaries, request, patience)
-            glossaries += map(stored_glossary_of, response.glossaries)
-            page = response.next_page_token
-            if not page:
-                return glossaries
+        pages = self._pages(self._stub.ListGlossaries, pb.ListGlossariesRequest(), timeout_s)
+        return [stored_glossary_of(glossary) async for page in pages for glossary in page.glossaries]
 
     async def wait_until_ready(self, timeout_s: float | None = None) -> None:
         """Wait until a server answers that it is serving.
@@ -899,6 +874,16 @@ class AsyncClient(_Base):
                 pass
             await asyncio.sleep(_READY_PAUSE_S)
 
+    async def _pages(self, method: Callable[..., Any], request: Any, timeout_s: float | None) -> AsyncIterator[Any]:
+        """Yield the pages of a list."""
+        patience = self._patience(timeout_s)
+        while True:
+            page = await self._answer(method, request, patience)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
     async def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
         """Make a call with one answer, again where the client waits for a server."""
         while True:
@@ -919,10 +904,5 @@ class AsyncClient(_Base):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

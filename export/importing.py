@@ -3,7 +3,6 @@
 import argparse
 import shutil
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
@@ -95,6 +94,7 @@ def _import(arguments: argparse.Namespace, fetched: Fetched) -> "Imported":
     """Write the checkpoint, and describe it."""
     start_s = time.monotonic()
     from model.importing.family import Wanted
+    from model.importing.languages import listed
     from model.importing.run import import_folder
 
     wanted = Wanted(arguments.source_language, arguments.target_language, arguments.languages)
@@ -110,7 +110,8 @@ def _import(arguments: argparse.Namespace, fetched: Fetched) -> "Imported":
         f"{imported.family}: {config.encoder_layers} + {config.decoder_layers} layers of width {config.d_model}, "
         f"{pieces}, {imported.parameters / 1e6:,.1f} million parameters"
     )
-    print(f"languages: {_listed(imported.languages.sources)} to {_listed(imported.languages.targets)}")
+    sources, targets = (listed(side, _MOST_SHOWN) for side in (imported.languages.sources, imported.languages.targets))
+    print(f"languages: {sources} to {targets}")
     print(f"licence: {fetched.origin['licence'] or 'its files do not say it'}")
     print(f"wrote {arguments.out}, {_megabytes(arguments.out)}, in {time.monotonic() - start_s:.1f} s")
     return imported
@@ -137,11 +138,6 @@ def _export(arguments: argparse.Namespace, imported: "Imported") -> int:
     if code == EXIT_OK:
         print(f"the bundle has {_megabytes(out)}; serve it: dragoman serve --models {out}")
     return code
-
-
-def _listed(codes: Sequence[str]) -> str:
-    more = f" and {len(codes) - _MOST_SHOWN} more" if len(codes) > _MOST_SHOWN else ""
-    return ", ".join(codes[:_MOST_SHOWN]) + more
 
 
 def _megabytes(folder: Path) -> str:

@@ -180,7 +180,9 @@ class Network:
             For each layer [rows or 1, heads, queries, keys]; "" if the model has no such bias.
         """
         graph, config = self.graph, self.config
-        layers = config.encoder_layers if side == "encoder" else config.decoder_layers
+        layers, heads = config.encoder_layers, config.heads
+        if side == "decoder":
+            layers, heads = config.decoder_layers, config.decoder_head_count
         if config.positions != "relative":
             return [""] * layers
         causal, last = side == "decoder", config.relative_max_distance  # larger distances share its bucket
@@ -193,12 +195,9 @@ class Network:
         found = graph.node("Add", found, graph.constant(np.int64(last)))
         ends = graph.constant(np.int64(0)), graph.constant(np.int64(len(places) - 1))
         found = graph.node("Clip", found, *ends)
-        tables = self._parameters.read(f"{side}_bias.table").reshape(-1, config.relative_buckets, self._heads(side))
+        tables = self._parameters.read(f"{side}_bias.table").reshape(-1, config.relative_buckets, heads)
         biases = []
         for table in tables:
             rows = graph.node("Gather", graph.constant(table[places], self.products.dtype), found, axis=0)
             biases.append(graph.node("Transpose", rows, perm=[0, 3, 1, 2]))
         return biases if len(biases) == layers else biases * layers
-
-    def _heads(self, side: str) -> int:
-        return self.config.heads if side == "encoder" else self.config.decoder_head_count

@@ -1,8 +1,8 @@
 """The comparison of a bundle with its checkpoint, decoded by the engine that will serve the bundle."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from sacrebleu.metrics.bleu import BLEU
 
@@ -99,10 +99,6 @@ class Parity:
         if self.bundle_bleu is None:
             return line if self.precision == "fp32" else f"{line} (no references: at least {MIN_AGREEMENT:g})"
         return f"{line}; against references {self.bundle_bleu:.2f}, checkpoint {self.checkpoint_bleu:.2f}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Give the values for JSON."""
-        return asdict(self)
 
 
 def decode(bundle: Bundle, samples: Sequence[Sample], slots: int = SLOTS, *, packed: bool = True) -> list[Found]:

@@ -1,8 +1,4 @@
-"""Dot-product and multi-head attention, over whole sequences and one step at a time.
-
-`AttendSelf` and `AttendSource` have no weights: export replaces them by the serving runtime's operator, and keeps the
-layers around them.
-"""
+"""Dot-product and multi-head attention, over whole sequences and one step at a time."""
 
 import torch
 import torch.nn.functional as F

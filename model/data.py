@@ -1,7 +1,7 @@
 """Batches as tensors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -9,8 +9,7 @@ from torch import Tensor
 from model.batches import Arrays, padded
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Pairs of similar length, padded.
 
     source: int64 [batch, source]; source_lengths: int64 [batch]; target_in and target_out: int64

@@ -46,13 +46,11 @@ class FeedForward(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """Transform states [..., d_model]; keeps the shape."""
-        return self.contract(self._hidden(self.expand(states)))  # type: ignore[no-any-return]
-
-    def _hidden(self, expanded: Tensor) -> Tensor:
-        if not self.gated:
-            return self.activation(expanded)
-        gate, linear = expanded.chunk(2, dim=-1)
-        return self.activation(gate) * linear
+        hidden = self.expand(states)
+        if self.gated:
+            gate, linear = hidden.chunk(2, dim=-1)
+            return self.contract(self.activation(gate) * linear)  # type: ignore[no-any-return]
+        return self.contract(self.activation(hidden))  # type: ignore[no-any-return]
 
 
 class Residual(nn.Module):

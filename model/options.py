@@ -86,16 +86,7 @@ class TrainingOptions(BaseModel):
             target_vocabulary_size=vocabulary_sizes[1],
             share_embeddings=self.joint,
             decoder_cell=self.decoder,
-            **{
-                name: getattr(self, name)
-                for name in (
-                    "d_model",
-                    "heads",
-                    "d_ff",
-                    "encoder_layers",
-                    "decoder_layers",
-                    "norm",
-                    "activation",
-                )
-            },
+            **self.model_dump(
+                include={"d_model", "heads", "d_ff", "encoder_layers", "decoder_layers", "norm", "activation"}
+            ),
         )

@@ -19,13 +19,11 @@ class NoBias:
     def __init__(self, layers: int) -> None:
         self.layers = layers
 
-    def of_sequences(self, _: Tensor) -> Biases:
+    def of_sequences(self, *_: object) -> Biases:
         """Give no bias for any layer."""
         return [None] * self.layers
 
-    def of_step(self, _: Tensor, __: Sequence[tuple[Tensor, ...]]) -> Biases:
-        """Give no bias for any layer."""
-        return [None] * self.layers
+    of_step = of_sequences
 
 
 class DistanceBias(nn.Module):

@@ -1,8 +1,7 @@
 """BLEU and chrF of translations."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -17,10 +16,6 @@ class Scores:
     chrf: float
     chrf_signature: str
     sentences: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Give the scores for JSON."""
-        return asdict(self)
 
 
 def score(translations: Sequence[str], references: Sequence[str]) -> Scores:

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -192,10 +193,9 @@ class Trainer:
         """
         start = time.monotonic()
         self.model.train()
-        tensors = [batch.source, batch.source_lengths, batch.target_in, batch.target_out]
         bf16 = self.options.bf16 or self.device.type == "cuda"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
-            loss = self.loss(*(tensor.to(self.device) for tensor in tensors))
+            loss = self.loss(*(tensor.to(self.device) for tensor in batch))
         loss.backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip_norm)
         self.optimizers.step(self.schedule.rate(self.progress.step))
@@ -255,9 +255,8 @@ class Trainer:
         loss = Loss(model, smoothing=self.options.label_smoothing)
         total, tokens = 0.0, 0
         for batch in self.dev_batches:
-            tensors = [batch.source, batch.source_lengths, batch.target_in, batch.target_out]
             count = int((batch.target_out != model.config.pad_id).sum())
-            total += float(loss(*(tensor.to(self.device) for tensor in tensors))) * count
+            total += float(loss(*(tensor.to(self.device) for tensor in batch))) * count
             tokens += count
         return total / tokens
 
@@ -270,7 +269,7 @@ class Trainer:
             "seconds": round(self.progress.seconds),
             "tokens": self.progress.tokens,
             "device": str(self.device),
-            "dev_scores": scores.as_dict(),
+            "dev_scores": asdict(scores),
         }
 
 

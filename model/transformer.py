@@ -12,7 +12,7 @@ from model.dropout import Dropout
 from model.layers import Cache, DecoderLayer, EncoderLayer
 from model.norms import new_norm
 from model.positions import Positions
-from model.relative import Biases, new_bias
+from model.relative import new_bias
 
 
 class Transformer(nn.Module):
@@ -141,20 +141,12 @@ class Transformer(nn.Module):
         """
         states = self.embed_target(ids[:, None], lengths[:, None])
         biases = self.decoder_bias.of_step(lengths, caches)
-        states, caches = self.decode_step(states, lengths, caches, memory, memory_lengths, biases)
-        return self.output(states), caches
-
-    def decode_step(
-        self, states: Tensor, lengths: Tensor, caches: Sequence[Cache], memory: list[KeyValue], memory_lengths: Tensor,
-        biases: Biases,
-    ) -> tuple[Tensor, list[Cache]]:  # fmt: skip
-        """Do `step` without embedding and output: [batch, 1, d_model] to hidden states [batch, d_model]."""
         present = []
         for layer, cache, source, bias in zip(self.decoder, caches, memory, biases, strict=True):
             states, cache = layer.step(states, cache, lengths, source, memory_lengths, bias)  # type: ignore[operator]
             present.append(cache)
         states = self.decoder_norm(states) if self.config.norm == "pre" else states
-        return states.squeeze(1), present
+        return self.output(states.squeeze(1)), present
 
     def new_caches(self, batch: int, capacity: int) -> list[Cache]:
         """Make empty caches for `batch` rows of up to `capacity` tokens, one for each decoder layer; see `step`."""

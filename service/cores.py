@@ -30,10 +30,14 @@ def cpu_quota(groups: Path, root: Path) -> float:
     quotas: list[float] = []
     for _, controllers, path in (line for line in lines if len(line) == 3):
         if not controllers:  # version 2 has one hierarchy, whose line names no controllers
-            quotas += [_quota_v2(_read(folder / "cpu.max")) for folder in _upwards(root, path)]
+            for folder in _upwards(root, path):
+                work, _, period = _read(folder / "cpu.max").strip().partition(" ")
+                quotas.append(_ratio(work, period or "100000"))
         elif "cpu" in controllers.split(","):
-            for folder in _upwards(root / "cpu", path):
-                quotas.append(_quota_v1(_read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")))
+            quotas += [
+                _ratio(_read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us"))
+                for folder in _upwards(root / "cpu", path)
+            ]
     return min(quotas, default=math.inf)
 
 
@@ -45,18 +49,9 @@ def _upwards(root: Path, path: str) -> Iterator[Path]:
     yield root
 
 
-def _quota_v2(text: str) -> float:
-    """Read `cpu.max`: the microseconds of work and of the period, or `max` for no limit."""
-    work, _, period = text.strip().partition(" ")
-    return _ratio(work, period or "100000")
-
-
-def _quota_v1(work: str, period: str) -> float:
-    """Read `cpu.cfs_quota_us`, where -1 is no limit, and `cpu.cfs_period_us`."""
-    return _ratio(work.strip(), period.strip())
-
-
 def _ratio(work: str, period: str) -> float:
+    """Divide the microseconds of work by those of a period; `max` and -1 are no limit."""
+    work, period = work.strip(), period.strip()
     if work.isdecimal() and period.isdecimal() and int(work) and int(period):
         return int(work) / int(period)
     return math.inf

@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +33,9 @@ class FinishReason(enum.Enum):
     DEADLINE = "its deadline passed"
 
 
-_WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
-
-
 def worst(reasons: Collection[FinishReason | None]) -> FinishReason:
     """Choose the worst reason of the translations that become one text."""
-    for reason in _WORST_FIRST:
-        if reason in reasons:
-            return reason
-    return FinishReason.EOS
+    return next((each for each in (FinishReason.LENGTH, FinishReason.REPETITION) if each in reasons), FinishReason.EOS)
 
 
 # The attention of one token of a translation over the tokens of the source, [source tokens]; the numbers add up to 1.
@@ -67,10 +61,6 @@ class Hypothesis(NamedTuple):
     finish_reason: FinishReason
     decoded_tokens: int
     attention: Sequence[Attention] = ()
-
-
-def _ignore(_: "Decode") -> None:
-    """Do nothing: nobody waits for progress."""
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +112,7 @@ class Decode:
     max_target_tokens: int
     deadline_s: float | None = None
     wants_deltas: bool = False
-    on_progress: Callable[["Decode"], None] = _ignore
+    on_progress: Callable[["Decode"], None] = lambda _: None
     decoding: Decoding = DEFAULT_DECODING
     client: str = ""
     priority: Priority = Priority.INTERACTIVE

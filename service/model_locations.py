@@ -22,26 +22,13 @@ class ModelLocations(NamedTuple):
     on_demand: bool = False
 
 
-def find(settings: Settings) -> ModelLocations:
-    """Find the models of the settings on disk, without importing any.
-
-    Raises:
-        DataError: a name is unknown.
-    """
-    return _find(settings, bring_in=False)
-
-
-def bring(settings: Settings) -> ModelLocations:
-    """Find the models of the settings, and import the models that are not there yet.
+def find(settings: Settings, *, bring_in: bool) -> ModelLocations:
+    """Find the models of the settings on disk; with `bring_in`, import the models that are not there yet.
 
     Raises:
         DragomanError: a name is unknown, or the list of Firefox's models is not available.
         OSError: the cache folder cannot be written to.
         SystemExit: a model could not be imported; the import has printed the reason.
     """
-    return _find(settings, bring_in=True)
-
-
-def _find(settings: Settings, *, bring_in: bool) -> ModelLocations:
     find_models: Callable[..., ModelLocations] | None = plugins.first(plugins.MODELS)
     return find_models(settings, bring_in=bring_in) if find_models else ModelLocations(settings.model_folders)

@@ -79,10 +79,8 @@ class Decoding(NamedTuple):
         it only needs the log-probability, which a larger beam computes anyway.
 
         Args:
-            beam_size: hypotheses that are kept at each step, from 1.
             alternatives: number of wanted alternatives of the segment, at most `beam_size`.
             log_probability: whether the log-probability is wanted, too.
-            sampling: how tokens are sampled, with a beam of 1; None: they are not.
         """
         if beam_size == 1:
             return cls(wants_log_probability=log_probability or alternatives > 0, sampling=sampling)

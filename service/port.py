@@ -13,11 +13,7 @@ from service.telemetry.metrics import Metrics
 
 
 class PortParts(NamedTuple):
-    """The parts of a server that a port needs.
-
-    Attributes:
-        access: the rules of access.
-    """
+    """The parts of a server that a port needs."""
 
     settings: Settings
     metrics: Metrics

@@ -21,10 +21,6 @@ class Origin(enum.Enum):
 _DEFAULT_OPTIONS: Final = RequestOptions()
 
 
-def _ignore(_: "Segment") -> None:
-    """Do nothing: nobody waits for progress."""
-
-
 @dataclass(slots=True, eq=False)
 class Segment:
     """One sentence; compared and hashed by identity. Lives on the event loop; the engine does not know segments.
@@ -45,7 +41,7 @@ class Segment:
     decode: Decode
     options: RequestOptions = _DEFAULT_OPTIONS
     source_tokens: int = 0
-    on_progress: Callable[["Segment"], None] = _ignore
+    on_progress: Callable[["Segment"], None] = lambda _: None
     origin: Origin = Origin.DECODED
     submitted_s: float | None = None
     cancel_requested: bool = False

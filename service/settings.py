@@ -415,19 +415,15 @@ def load(flags: Mapping[str, Any] | None = None, *, other_variables: Collection[
     Raises:
         SettingsError: at least one is unknown or impossible.
     """
-    _refuse_unknown(os.environ, other_variables)
+    # A misspelt variable would otherwise be ignored silently.
+    known = [*(PREFIX + name.upper() for name in Settings.model_fields), *other_variables]
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in known and not _KUBERNETES.fullmatch(name):
+            raise SettingsError(f"unknown setting {name}{did_you_mean(name, known, PREFIX)}")
     try:
         return Settings(**(flags or {}))
     except ValidationError as error:
         raise SettingsError("; ".join(map(_describe, error.errors()))) from error
-
-
-def _refuse_unknown(environ: Mapping[str, str], other_variables: Collection[str]) -> None:
-    """Raise SettingsError for a misspelt variable, which would otherwise be ignored silently."""
-    known = [*(PREFIX + name.upper() for name in Settings.model_fields), *other_variables]
-    for name in sorted(environ):
-        if name.startswith(PREFIX) and name not in known and not _KUBERNETES.fullmatch(name):
-            raise SettingsError(f"unknown setting {name}{did_you_mean(name, known, PREFIX)}")
 
 
 def _describe(error: Any) -> str:

@@ -4,8 +4,6 @@ import argparse
 from collections.abc import Sequence
 from typing import Final
 
-from dragoman.access import Access
-from dragoman.answers import Model
 from dragoman.arguments import Parser
 from dragoman.commands import model_source
 from dragoman.commands.listing import write_list
@@ -25,8 +23,6 @@ _FIELDS: Final = {
     "PARAMETERS": "parameters",  # not sent by a server
     "NOTE": "note",
 }
-
-
 _CACHED_FIELDS: Final = {
     "NAME": "name",
     "MODEL": "model",
@@ -43,7 +39,8 @@ def models(arguments: list[str]) -> int:
         return _cached(options)
     listed: Sequence[Named]
     if options.address:
-        listed = _served(options.address, let_in)
+        with model_source.connected(options.address, let_in, model_source.LIST_TIMEOUT_S) as client:
+            listed = model_source.served(client, options.address)
     else:
         manifests = load("plugins.offline.in_process:manifests")
         listed = [manifest for _, manifest in manifests(options.models)]
@@ -82,8 +79,3 @@ def _cached(options: argparse.Namespace) -> int:
     else:
         print("no models are kept; dragoman models --add NAME imports one")
     return EXIT_OK
-
-
-def _served(address: str, let_in: Access) -> list[Model]:
-    with model_source.connected(address, let_in, model_source.LIST_TIMEOUT_S) as client:
-        return model_source.served(client, address)

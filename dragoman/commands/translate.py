@@ -9,12 +9,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dragoman.access import Access
 from dragoman.answers import Model, Translation
 from dragoman.arguments import Parser, count, number, source_language, whole
-from dragoman.client import Client
 from dragoman.commands import document_files, model_source
 from dragoman.commands.lines import (
     CALL_TIMEOUT_S,
@@ -26,7 +25,7 @@ from dragoman.commands.lines import (
     in_calls,
 )
 from dragoman.commands.translations import Output, Shown, untranslated
-from dragoman.errors import DataError, DragomanError, InvalidRequestError, UnknownLanguagePairError
+from dragoman.errors import DataError, InvalidRequestError, UnknownLanguagePairError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
 from dragoman.language import AUTO, covers, pair, several
@@ -35,29 +34,13 @@ from dragoman.loading import load
 _COMMAND: Final = "translate"
 _SEED_BITS: Final = 32
 
+# Options of the command with the names of `dragoman.options.Options`.
+_SAME_NAMES: Final = (
+    *("beam_size", "length_penalty", "alternatives", "target_prefix", "temperature", "top_k", "top_p", "seed"),
+    *("alignments", "quality_estimate", "protect_placeholders"),
+)
+
 TranslateLines = Callable[[list[str]], list[Translation]]
-
-
-class _Asked(NamedTuple):
-    """The arguments of the client for each call."""
-
-    model: str
-    source_language: str
-    target_language: str
-    mime_type: str
-    beam_size: int | None
-    length_penalty: float | None
-    alternatives: int | None
-    target_prefix: str
-    temperature: float | None
-    top_k: int | None
-    top_p: float | None
-    seed: int | None
-    alignments: bool
-    quality_estimate: bool
-    glossary: Sequence[GlossaryEntry]
-    glossaries: Sequence[str]
-    protect_placeholders: bool
 
 
 class _Terms(NamedTuple):
@@ -89,7 +72,8 @@ def translate(arguments: list[str]) -> int:
         parser.error("argument --alignments: together with --alternatives it needs --json")
     if options.quality_estimate and not options.json:
         parser.error("argument --quality-estimate: it needs --json")
-    is_seeded_here = _draws_without_seed(options)
+    asks_for_draws = any(value is not None for value in (options.temperature, options.top_k, options.top_p))
+    is_seeded_here = asks_for_draws and options.seed is None
     if is_seeded_here:
         options.seed = secrets.randbits(_SEED_BITS)  # one seed for all lines: each call would draw its own
     if options.file:
@@ -196,11 +180,6 @@ def build_parser() -> Parser:
     return parser
 
 
-def _draws_without_seed(options: argparse.Namespace) -> bool:
-    asks = any(value is not None for value in (options.temperature, options.top_k, options.top_p))
-    return asks and options.seed is None
-
-
 @contextmanager
 def _place(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLines]:
     terms = _glossary(options.glossary)
@@ -241,26 +220,14 @@ def _server(options: argparse.Namespace, let_in: Access, terms: _Terms) -> Itera
             _check_target(models, model, target)
         else:
             model = model_source.choose(models, model, source, target).name
-        asked = _Asked(
-            model=model,
-            source_language=source,
-            target_language=target,
-            mime_type="text/html" if options.html else "",
-            beam_size=options.beam_size,
-            length_penalty=options.length_penalty,
-            alternatives=options.alternatives,
-            target_prefix=options.target_prefix,
-            temperature=options.temperature,
-            top_k=options.top_k,
-            top_p=options.top_p,
-            seed=options.seed,
-            alignments=options.alignments,
-            quality_estimate=options.quality_estimate,
-            glossary=terms.entries,
-            glossaries=terms.names,
-            protect_placeholders=options.protect_placeholders,
-        )
-        yield lambda lines: _translate_remotely(client, lines, asked)
+        asked = _asked(options, terms) | {"model": model, "source_language": source, "target_language": target}
+        mime_type = "text/html" if options.html else ""
+
+        def translated(part: list[str]) -> list[Translation]:
+            return client.translate(part, mime_type=mime_type, priority="bulk", all_or_nothing=False, **asked)
+
+        # In several calls if the lines are too many or too large for one.
+        yield lambda lines: in_calls(translated, lines, lambda error: untranslated(error, model))
 
 
 def _check_target(models: Sequence[Model], model: str, target: str) -> None:
@@ -276,42 +243,18 @@ def _check_target(models: Sequence[Model], model: str, target: str) -> None:
         raise InvalidRequestError(f"say into which language with --to, or with --model; there are {several(targets)}")
 
 
-def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list[Translation]:
-    """Translate lines in one call; in several calls if the lines are too many or too large for one."""
-
-    def translated(part: list[str]) -> list[Translation]:
-        return client.translate(part, **asked._asdict(), priority="bulk", all_or_nothing=False)
-
-    def failed(error: DragomanError) -> Translation:
-        return untranslated(error, asked.model)
-
-    return in_calls(translated, lines, failed)
-
-
 @contextmanager
 def _in_process(options: argparse.Namespace, terms: _Terms) -> Iterator[TranslateLines]:
     model, source, target = model_source.chosen(options)
     translator = load("plugins.offline.in_process:translator")
-    yield translator(
-        options.models,
-        model=model,
-        source=source,
-        target=target,
-        html=options.html,
-        beam_size=options.beam_size or 0,
-        length_penalty=options.length_penalty,
-        alternatives=options.alternatives or 0,
-        target_prefix=options.target_prefix,
-        temperature=options.temperature,
-        top_k=options.top_k,
-        top_p=options.top_p,
-        seed=options.seed,
-        alignments=options.alignments,
-        quality_estimate=options.quality_estimate,
-        glossary=terms.entries,
-        glossaries=terms.names,
-        protect_placeholders=options.protect_placeholders,
-    )
+    asked = _asked(options, terms)
+    yield translator(options.models, model=model, source=source, target=target, html=options.html, **asked)
+
+
+def _asked(options: argparse.Namespace, terms: _Terms) -> dict[str, Any]:
+    """Give the arguments that a server's client and the engine in this process both take."""
+    same = {name: getattr(options, name) for name in _SAME_NAMES}
+    return same | {"glossary": terms.entries, "glossaries": terms.names}
 
 
 def _glossary(given: str) -> _Terms:

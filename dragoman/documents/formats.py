@@ -20,13 +20,13 @@ _READERS: Final = {
     ".odt": "dragoman.documents.office:read_odt",
     ".po": "dragoman.documents.po:read_po",
     ".pot": "dragoman.documents.po:read_po",
-    ".xlf": "dragoman.documents.xliff:read_xliff",
-    ".xliff": "dragoman.documents.xliff:read_xliff",
-    ".txt": "dragoman.documents.plain:read_text",
-    ".md": "dragoman.documents.markdown:read_markdown",
-    ".markdown": "dragoman.documents.markdown:read_markdown",
-    ".html": "dragoman.documents.page:read_html",
-    ".htm": "dragoman.documents.page:read_html",
+    ".xlf": "dragoman.documents.xliff:XliffDocument",
+    ".xliff": "dragoman.documents.xliff:XliffDocument",
+    ".txt": "dragoman.documents.plain:PlainText",
+    ".md": "dragoman.documents.markdown:MarkdownDocument",
+    ".markdown": "dragoman.documents.markdown:MarkdownDocument",
+    ".html": "dragoman.documents.page:HtmlDocument",
+    ".htm": "dragoman.documents.page:HtmlDocument",
 }
 SUFFIXES: Final = tuple(_READERS)
 # Libraries of some formats that a server may lack; the other formats need none.

@@ -138,11 +138,6 @@ class MarkdownDocument:
         return len(texts) == 1 and _seen(texts[0], texts[0].tokens) == _seen(text, tokens)
 
 
-def read_markdown(content: bytes) -> MarkdownDocument:
-    """Read Markdown; raises ValueError if the content is not UTF-8, or is too large."""
-    return MarkdownDocument(content)
-
-
 def _tagged(token: MarkdownToken) -> Tagged:
     """Read the text of a token; escapes and line breaks are resolved."""
     tokens, sources = Tagged.of(token.content, find_tags(token.content, token.children or []))

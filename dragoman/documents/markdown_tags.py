@@ -119,11 +119,11 @@ def _reference(source: str, text: int, end: int, stop: int) -> str:
 
 def _html_tag(start: int, stop: int, source: str) -> Tag:
     found = _HTML.match(source, start)
-    if found is None or source.endswith("/>", start, stop):  # a comment, or an element without content
-        return Tag(start, stop, Kind.BREAK if found and found["name"].lower() == "br" else Kind.ALONE)
-    name = found["name"].lower()
+    name = found["name"].lower() if found else ""
     if name == "br":
         return Tag(start, stop, Kind.BREAK)
+    if found is None or source.endswith("/>", start, stop):  # a comment, or an element without content
+        return Tag(start, stop, Kind.ALONE)
     return Tag(start, stop, Kind.END if found["end"] else Kind.BEGIN, f"<{name}>")
 
 

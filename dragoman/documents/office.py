@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from lxml import etree
@@ -121,16 +122,6 @@ class OfficeDocument:
             self._tags_left -= content.count(b"<")
 
 
-def read_docx(content: bytes) -> OfficeDocument:
-    """Read a Word document; raises ValueError for any other content."""
-    return OfficeDocument(content, _WORD)
-
-
-def read_pptx(content: bytes) -> OfficeDocument:
-    """Read a PowerPoint presentation; raises ValueError for any other content."""
-    return OfficeDocument(content, _POWERPOINT)
-
-
-def read_odt(content: bytes) -> OfficeDocument:
-    """Read an OpenDocument text; raises ValueError for any other content."""
-    return OfficeDocument(content, _ODT)
+read_docx = partial(OfficeDocument, form=_WORD)
+read_pptx = partial(OfficeDocument, form=_POWERPOINT)
+read_odt = partial(OfficeDocument, form=_ODT)

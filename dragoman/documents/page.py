@@ -68,11 +68,6 @@ class HtmlDocument:
             yield DocumentText(html.escape(attribute.value, quote=False), f"attribute in line {line}")
 
 
-def read_html(content: bytes) -> HtmlDocument:
-    """Read a page; raises ValueError if it is not UTF-8."""
-    return HtmlDocument(content)
-
-
 def say_language(content: bytes, source: str, target: str) -> bytes:
     """Set the language of a translated page, if the page stated the source language.
 

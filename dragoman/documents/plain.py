@@ -39,11 +39,6 @@ class PlainText:
         return "".join(lines).encode()
 
 
-def read_text(content: bytes) -> PlainText:
-    """Read plain text; raises ValueError if it is not UTF-8."""
-    return PlainText(content)
-
-
 def _words(line: str) -> str:
     """Remove the blanks around a line, and a byte order mark."""
     return line.removeprefix("\ufeff").strip()

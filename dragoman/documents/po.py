@@ -185,13 +185,10 @@ def _gaps(file: polib.POFile) -> Iterator[_Gap]:
 
 def _missing(entry: polib.POEntry, header: str) -> Iterator[tuple[str, Sequence[int]]]:
     """Give the untranslated texts of an entry, each with the plural forms that it is for."""
-    if entry.msgid_plural:
-        yield from _missing_forms(entry, header)
-    elif not entry.msgstr:
-        yield entry.msgid, ()
-
-
-def _missing_forms(entry: polib.POEntry, header: str) -> Iterator[tuple[str, Sequence[int]]]:
+    if not entry.msgid_plural:
+        if not entry.msgstr:
+            yield entry.msgid, ()
+        return
     count, singular = _plural_forms(header, entry)
     missing = [form for form in range(count) if not entry.msgstr_plural.get(form)]
     for form in missing:

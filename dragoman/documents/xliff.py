@@ -149,11 +149,6 @@ class XliffDocument:
         (unit.element if self._version.state_of_unit else unit.target).set("state", _STATE)
 
 
-def read_xliff(content: bytes) -> XliffDocument:
-    """Read a file; raises ValueError if the content is no XLIFF."""
-    return XliffDocument(content)
-
-
 def say_language(content: bytes, source: str, target: str) -> bytes:
     """Set the language of the targets of a translated file, where the file states none: XLIFF 2 requires it.
 

@@ -1,7 +1,9 @@
 """BART and mBART: learned positions, normalized embeddings; mBART normalizes before its sublayers, BART after them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Final, Literal
 
 from dragoman.errors import DataError
 from dragoman.language_marks import LanguageMarks
@@ -35,14 +37,8 @@ ro_RO ru_RU si_LK tr_TR vi_VN zh_CN
 _MBART_25: Final = tuple(_MBART_25_WORDS.split())
 
 
-def _check_bart(source: Source) -> list[str]:
-    check_keys(source, bart_like.USED, _BART_FIXED, "BartForConditionalGeneration")
-    activation(source, "activation_function", "gelu")
-    return list(_generation(source).warnings)
-
-
-def _check_mbart(source: Source) -> list[str]:
-    check_keys(source, bart_like.USED, _MBART_FIXED, "MBartForConditionalGeneration")
+def _check(fixed: Mapping[str, object], kind: str, source: Source) -> list[str]:
+    check_keys(source, bart_like.USED, fixed, f"{kind}ForConditionalGeneration")
     activation(source, "activation_function", "gelu")
     return list(_generation(source).warnings)
 
@@ -64,7 +60,7 @@ def _mbart_texts(source: Source, wanted: Wanted) -> Texts:
     start = next((token for token, id_ in ids.items() if id_ == _generation(source).start_id), None)
     if start and not wanted.targets:
         wanted = replace(wanted, targets=(start,))
-    found, warnings = languages.multilingual({token: make(id_) for token, id_ in ids.items()}, wanted)
+    found, warnings = languages.make(list(ids), list(ids), {code: make(id_) for code, id_ in ids.items()}, wanted)
     return Texts(files, fairseq.HEAD.index("<unk>"), found, warnings)
 
 
@@ -82,17 +78,10 @@ def _mark_25(id_: int) -> LanguageMarks:
     return LanguageMarks(source_suffix=(id_,), start_id=id_)
 
 
-def _bart_network(source: Source, weights: Weights, unknown_id: int) -> Network:
-    return _network(source, weights, unknown_id, _layout(is_mbart=False))
-
-
-def _mbart_network(source: Source, weights: Weights, unknown_id: int) -> Network:
-    return _network(source, weights, unknown_id, _layout(is_mbart=True))
-
-
-def _layout(*, is_mbart: bool) -> bart_like.Layout:
-    return bart_like.Layout(
-        norm="pre" if is_mbart else "post",
+def _network(norm: Literal["pre", "post"], source: Source, weights: Weights, unknown_id: int) -> Network:
+    generation = _generation(source)
+    layout = bart_like.Layout(
+        norm=norm,
         embedding_norm=True,
         positions="learned",
         position_offset=_OFFSET,
@@ -100,10 +89,6 @@ def _layout(*, is_mbart: bool) -> bart_like.Layout:
         default_activation="gelu",
         default_scale=False,
     )
-
-
-def _network(source: Source, weights: Weights, unknown_id: int, layout: bart_like.Layout) -> Network:
-    generation = _generation(source)
     start = generation.eos_id if generation.start_id is None else generation.start_id
     return bart_like.network(source, weights, layout, generation, unknown_id, start)
 
@@ -112,5 +97,5 @@ def _generation(source: Source) -> Generation:
     return read_generation(source, pad_id=1, eos_id=2, start_id=None)
 
 
-BART: Final = Family("BART", _check_bart, _bart_texts, _bart_network)
-MBART: Final = Family("mBART", _check_mbart, _mbart_texts, _mbart_network)
+BART: Final = Family("BART", partial(_check, _BART_FIXED, "Bart"), _bart_texts, partial(_network, "post"))
+MBART: Final = Family("mBART", partial(_check, _MBART_FIXED, "MBart"), _mbart_texts, partial(_network, "pre"))

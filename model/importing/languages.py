@@ -16,19 +16,6 @@ from model.importing.family import Wanted
 _SHOWN: Final = 8  # languages in a message
 
 
-def multilingual(marks: Mapping[str, LanguageMarks], wanted: Wanted) -> tuple[Languages, list[str]]:
-    """Make the languages of a model that translates between all languages with marks.
-
-    Args:
-        marks: the marks, by the model's own codes.
-        wanted: restricts the languages.
-
-    Raises:
-        DataError: a requested language does not exist.
-    """
-    return make(list(marks), list(marks), marks, wanted)
-
-
 def make(
     sources: Sequence[str], targets: Sequence[str], marks: Mapping[str, LanguageMarks], wanted: Wanted
 ) -> tuple[Languages, list[str]]:
@@ -66,7 +53,7 @@ def make(
         )
     except ValidationError as error:
         raise DataError(f"languages: {describe(error)}") from error
-    warnings = [f"left out, as no codes of languages, or twice the same: {_listed(left_out)}"] if left_out else []
+    warnings = [f"left out, as no codes of languages, or twice the same: {listed(left_out)}"] if left_out else []
     return languages, warnings
 
 
@@ -103,7 +90,7 @@ def restrict(
     if both:
         kept = [code for code in kept if code in {find(asked, known, known) for asked in both}]
         if not kept:
-            raise DataError(f"--languages {','.join(both)} leaves none; there are {_listed(_tags(there, known))}")
+            raise DataError(f"--languages {','.join(both)} leaves none; there are {listed(_tags(there, known))}")
     return list(dict.fromkeys(kept))
 
 
@@ -119,13 +106,14 @@ def find(asked: str, there: Iterable[str], known: Mapping[str, Code]) -> str:
         names = (known[code].tag, code, *known[code].aliases)
         if wanted in map(str.lower, names):
             return code
-    raise DataError(f"no language {asked!r} in this model; there are {_listed(_tags(there, known))}")
+    raise DataError(f"no language {asked!r} in this model; there are {listed(_tags(there, known))}")
 
 
 def _tags(there: Iterable[str], known: Mapping[str, Code]) -> list[str]:
     return [known[code].tag for code in there]
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+def listed(names: Sequence[str], most: int = _SHOWN) -> str:
+    """List names for a message; of many only the first ones."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -55,7 +55,7 @@ def texts(source: Source, wanted: Wanted) -> Texts:
         )
         for token, id_ in ids.items()
     }
-    found, warnings = languages.multilingual(marks, wanted)
+    found, warnings = languages.make(list(marks), list(marks), marks, wanted)
     return Texts(files, fairseq.HEAD.index("<unk>"), found, warnings)
 
 

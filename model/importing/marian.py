@@ -61,10 +61,7 @@ def check(source: Source) -> list[str]:
 
 def texts(source: Source, wanted: Wanted) -> Texts:
     """Read source.spm, target.spm and vocab.json; see `Family.texts`."""
-    settings = source.json(tokenizers.TOKENIZER_CONFIG)
-    ids = tokenizers.json_ids(source, "vocab.json")
-    vocabularies = _vocabularies(source, settings, ids, *_rows(source))
-    return texts_of(source, wanted, vocabularies, ("source.spm", "target.spm"), _generation(source))
+    return texts_of(source, wanted, _vocabularies(source), ("source.spm", "target.spm"), _generation(source))
 
 
 def texts_of(
@@ -136,11 +133,6 @@ def _generation(source: Source) -> Generation:
     return read_generation(source, pad_id=_PAD, eos_id=0, start_id=None)
 
 
-def _rows(source: Source) -> tuple[int, int]:
-    rows = whole(source, "vocab_size", _VOCABULARY_SIZE)
-    return rows, whole(source, "decoder_vocab_size", rows)
-
-
 def _is_formula(weights: Weights) -> bool:
     """Tell whether the positions are computed ones: few files hold positions, some of them in half precision."""
     there = set(weights.names)
@@ -155,10 +147,12 @@ def _is_formula(weights: Weights) -> bool:
     return True
 
 
-def _vocabularies(
-    source: Source, settings: dict[str, object], ids: dict[str, int], rows: int, target_rows: int
-) -> list[OwnVocabulary]:
+def _vocabularies(source: Source) -> list[OwnVocabulary]:
     """Read the vocabularies of a folder of Hugging Face."""
+    settings = source.json(tokenizers.TOKENIZER_CONFIG)
+    ids = tokenizers.json_ids(source, "vocab.json")
+    rows = whole(source, "vocab_size", _VOCABULARY_SIZE)
+    target_rows = whole(source, "decoder_vocab_size", rows)
     if not settings.get("separate_vocabs", source.has("target_vocab.json")):
         if rows != target_rows:
             raise DataError(

@@ -118,7 +118,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         recipes["output.weight"] = [_OUTPUT]
     if bias is not None:
         recipes["output.bias"] = bias
-    if _is_scaled(source):
+    if flag(source, "scale_decoder_outputs", kind.scaled and flag(source, "tie_word_embeddings", True)):
         # The scale of the output is put into the last weight before it.
         recipes["decoder_norm.weight"] = weights.read(_LAST_NORM).astype(np.float32) * config.d_model**-0.5
     ignored = frozenset({_SHARED, _OUTPUT, _UNUSED, _LAST_NORM}) | _COPIES
@@ -153,10 +153,6 @@ def _feed_forward(source: Source) -> tuple[Activation, bool]:
         known = ", ".join(ACTIVATIONS)
         raise DataError(f"{file}: feed_forward_proj is {named!r:.60}; supported are {known}, and gated- before them")
     return ACTIVATIONS[name], flag(source, "is_gated_act", gate == "gated")
-
-
-def _is_scaled(source: Source) -> bool:
-    return flag(source, "scale_decoder_outputs", _kind(source).scaled and flag(source, "tie_word_embeddings", True))
 
 
 def _is_tied(source: Source, weights: Weights) -> bool:

@@ -1,11 +1,7 @@
 """The parts and the attention of a checkpoint, as `dragoman inspect` shows them."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dragoman.bundle import AlignmentHeads, Manifest, sha256
 from dragoman.errors import DataError
@@ -15,7 +11,7 @@ from dragoman.tokenizer import Tokenizer
 from model.checkpoint import load_checkpoint
 from model.decoding import greedy
 from model.inspection import heatmaps, plots
-from model.inspection.attention_maps import AttentionMap, attention_maps
+from model.inspection.attention_maps import attention_maps
 from model.inspection.parameters import parameters_by_part
 from model.inspection.shown import check_length, draw_alignment, print_table, sides
 from model.layout import WEIGHTS, family, languages
@@ -87,14 +83,8 @@ def _draw_attention(
         heatmaps.save(plots.attention_figure(maps, pieces, heads), arguments.attention)
     if arguments.alignment:
         assert heads is not None
+        [weights] = [each.weights for each in maps if each.is_of_decoder(heads.layer)]
         # A token is chosen one position before the decoder reads it.
-        weights = _mean(maps, heads)[len(start_ids) - 1 :][: len(own)]
-        draw_alignment(weights, pieces["source"], tokenizer.target_pieces(own), arguments.alignment)
+        mean = weights[list(heads.heads)].mean(0).numpy()[len(start_ids) - 1 :][: len(own)]
+        draw_alignment(mean, pieces["source"], tokenizer.target_pieces(own), arguments.alignment)
     print(f"\n{tokenizer.decode(own)}")
-
-
-def _mean(maps: Sequence[AttentionMap], heads: AlignmentHeads) -> NDArray[np.float32]:
-    """Average the alignment heads: float [target, source]."""
-    [weights] = [each.weights for each in maps if each.is_of_decoder(heads.layer)]
-    mean: NDArray[np.float32] = weights[list(heads.heads)].mean(0).numpy()
-    return mean

@@ -31,7 +31,12 @@ class KeyHolders:
     def identify(self, metadata: Metadata) -> Caller:
         """Identify the caller; see `service.security.access.Callers`."""
         ring = self._keys()  # read once: another thread may replace the keys at any moment
-        name = _owner(ring, metadata)
+        key = _key_in(metadata)
+        if key is None:
+            raise UnauthenticatedError('no API key: send metadata "authorization: Bearer KEY", or "x-api-key: KEY"')
+        name = ring.find(key)
+        if name is None:
+            raise UnauthenticatedError("this server does not know the API key")
         return Caller(name, ring.entries[name])
 
     @contextmanager
@@ -39,9 +44,8 @@ class KeyHolders:
         """Count a running call against the limits of its key; see `service.security.access.Callers`."""
         assert isinstance(caller.entry, KeyEntry), "it was identified here"
         quota = self._quotas.setdefault(caller.name, _Quota())
-        quota.limit(caller.entry)  # the entry may have changed in the file since the last call
         try:
-            quota.enter(time.monotonic_ns())
+            quota.enter(caller.entry, time.monotonic_ns())
         except (RateLimitedError, ConcurrencyLimitedError) as error:
             self._metrics.api_key_requests_total.labels(caller.name, error.reason).inc()
             raise
@@ -60,23 +64,17 @@ class _Quota:
         self._bucket: TokenBucket | None = None
         self._running = 0
 
-    def limit(self, entry: KeyEntry) -> None:
-        """Apply the limits of an entry; no effect if they already apply."""
-        if entry == self._entry:
-            return
-        self._entry = entry
-        rate = entry.requests_per_s
-        self._bucket = None if rate is None else TokenBucket(rate, entry.bucket_tokens)
-
-    def enter(self, now_ns: int) -> None:
-        """Begin a call.
+    def enter(self, entry: KeyEntry, now_ns: int) -> None:
+        """Begin a call, within the limits of the entry.
 
         Raises:
             RateLimitedError: the call exceeds the rate.
             ConcurrencyLimitedError: too many calls of the key are running.
         """
-        assert self._entry is not None
-        limit = self._entry.concurrent_requests
+        if entry != self._entry:  # it may have changed in the file since the last call
+            self._entry, rate = entry, entry.requests_per_s
+            self._bucket = None if rate is None else TokenBucket(rate, entry.bucket_tokens)
+        limit = entry.concurrent_requests
         if limit is not None and self._running >= limit:  # checked first: a call refused here must not use up a token
             raise ConcurrencyLimitedError(
                 f"{self._running} calls of the API key are running, at most {limit} may",
@@ -84,10 +82,10 @@ class _Quota:
             )
         delay_ns = self._bucket.take(now_ns) if self._bucket is not None else 0
         if delay_ns:
-            rate = f"{self._entry.requests_per_s:g}"
+            shown = f"{entry.requests_per_s:g}"
             raise RateLimitedError(
-                f"the API key may make {rate} calls a second, {self._entry.bucket_tokens} at once",
-                metadata={"requests_per_s": rate, "burst": str(self._entry.bucket_tokens)},
+                f"the API key may make {shown} calls a second, {entry.bucket_tokens} at once",
+                metadata={"requests_per_s": shown, "burst": str(entry.bucket_tokens)},
                 retry_delay_s=delay_ns / NANOSECONDS,
             )
         self._running += 1
@@ -95,16 +93,6 @@ class _Quota:
     def leave(self) -> None:
         """End a call."""
         self._running -= 1
-
-
-def _owner(ring: KeyStore, metadata: Metadata) -> str:
-    key = _key_in(metadata)
-    if key is None:
-        raise UnauthenticatedError('no API key: send metadata "authorization: Bearer KEY", or "x-api-key: KEY"')
-    name = ring.find(key)
-    if name is None:
-        raise UnauthenticatedError("this server does not know the API key")
-    return name
 
 
 def _key_in(metadata: Metadata) -> str | None:

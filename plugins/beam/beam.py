@@ -68,11 +68,6 @@ class Beam:
         self._given = given
         self._prefix = 0  # forced tokens of the translation, not chosen by the model
 
-    @property
-    def best_live(self) -> Live:
-        """The most probable hypothesis that has not ended."""
-        return max(self.live, key=lambda live: live.log_probability)
-
     def asked_ids(self, lane: int) -> Sequence[int]:
         """List the tokens whose log-probabilities the next step must report for the hypothesis of a lane."""
         return ()
@@ -177,7 +172,7 @@ class Beam:
         return Hypothesis(live.ids, log_probability, score, reason, tokens - self._prefix, _in_order(live.trace))
 
     def _keep_best(self) -> None:
-        self.finished.sort(key=_by_score)
+        self.finished.sort(key=lambda hypothesis: -hypothesis.score)
         del self.finished[self.size :]
 
     def _go_on(self, going_on: Sequence[tuple[float, int, int]], best: Sequence[Best]) -> list[int]:
@@ -217,7 +212,3 @@ def _in_order(trace: _Trace) -> list[Attention]:
         trace, row = trace
         rows.append(row)
     return rows[::-1]
-
-
-def _by_score(hypothesis: Hypothesis) -> float:
-    return -hypothesis.score

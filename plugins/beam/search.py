@@ -56,7 +56,7 @@ class Search(Row):
         if self._attention:
             best = [each._replace(attention=self._attention[slot]) for slot, each in zip(self.slots, best, strict=True)]
         parents = beam.advance(best)
-        if not beam.ended and goes_round(decode, beam.best_live.ids):
+        if not beam.ended and goes_round(decode, max(beam.live, key=lambda live: live.log_probability).ids):
             beam.stop()
         if beam.ended:
             self._settle()
@@ -77,14 +77,14 @@ class Search(Row):
         """Write the final tokens or the result into the segment; returns whether the segment became longer."""
         decode, beam = self.decode, self.beam
         known = len(decode.target_ids)
-        if not beam.ended:
+        if beam.ended:
+            best = beam.finished[0]
+            decode.target_ids.extend(best.target_ids[known:])
+            decode.log_probability = best.log_probability
+            decode.attention = list(best.attention)
+            decode.hypotheses = beam.finished[: decode.decoding.alternatives]
+        else:
             decode.target_ids.extend(beam.common_ids(known)[known:])
-            return len(decode.target_ids) > known
-        best = beam.finished[0]
-        decode.target_ids.extend(best.target_ids[known:])
-        decode.log_probability = best.log_probability
-        decode.attention = list(best.attention)
-        decode.hypotheses = beam.finished[: decode.decoding.alternatives]
         return len(decode.target_ids) > known
 
 

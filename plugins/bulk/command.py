@@ -62,7 +62,8 @@ def bulk(arguments: list[str]) -> int:
         complete(options.out)
         rows = _rows(chunks)
         said = "the row is" if rows == 1 else f"all {rows} rows are"
-        complain(_COMMAND, f"{said} in {options.out} ({_parts(len(chunks))})")
+        parts = "1 part" if len(chunks) == 1 else f"{len(chunks)} parts"
+        complain(_COMMAND, f"{said} in {options.out} ({parts})")
     return EXIT_OK
 
 
@@ -77,13 +78,13 @@ def _make(
     uses_ray, why = _way(options, sum(chunk.size_bytes for chunk in left))
     where = "on Ray" if uses_ray else "by servers" if options.address else "in this process"
     complain(_COMMAND, f"{rows_left} of {rows} rows are left; {where}: {why}")
-    dones = _on_ray(left, task, settings) if uses_ray else _here(left, task)
+    if uses_ray:
+        dones = _on_ray(left, task, settings)
+    else:
+        at_a_time = _CALLS_AT_A_TIME if options.address else 1
+        dones = here.run(left, open_worker.open_worker(**task), at_a_time=at_a_time)
     done = watched(_COMMAND, dones, rows, rows - rows_left)
     complain(_COMMAND, f"{'1 row is' if done.rows == 1 else f'{done.rows} rows are'} done, {done.failed} with an error")
-
-
-def _parts(count: int) -> str:
-    return "1 part" if count == 1 else f"{count} parts"
 
 
 def _rows(chunks: Sequence[Chunk]) -> int:
@@ -169,10 +170,6 @@ def _way(options: argparse.Namespace, left_bytes: int) -> tuple[bool, str]:
         return False, f"{on_ray.ADDRESS_VARIABLE} names no cluster"
     bound = f"{_RAY_PAYS_BYTES / 1e6:.0f} MB of text on, there are {left_bytes / 1e6:.1f}"
     return left_bytes >= _RAY_PAYS_BYTES, f"a cluster pays from {bound}"
-
-
-def _here(chunks: Sequence[Chunk], task: dict[str, Any]) -> Iterator[Done]:
-    return here.run(chunks, open_worker.open_worker(**task), at_a_time=_CALLS_AT_A_TIME if task["address"] else 1)
 
 
 def _on_ray(chunks: Sequence[Chunk], task: dict[str, Any], settings: Settings | None) -> Iterator[Done]:

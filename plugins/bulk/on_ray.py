@@ -58,10 +58,6 @@ class Opening(NamedTuple):
 def run(chunks: Sequence[Chunk], opening: Opening) -> Iterator[Done]:
     """Process chunks.
 
-    Args:
-        chunks: all chunks to process.
-        opening: opens the worker of each actor.
-
     Yields:
         The result of each chunk, as soon as it is done.
 

@@ -46,10 +46,6 @@ def open_worker(
     """Open a worker.
 
     Args:
-        out: the folder of the output.
-        id_column: the id column of the input.
-        text_column: the text column of the input.
-        identity: the identity of the model.
         source: BCP-47 code of the source language; "": the model's own.
         target: BCP-47 code of the target language; "": the model's own.
         models: as for `in_process.manifests`.

@@ -57,8 +57,6 @@ def planned(files: Sequence[Path], columns: Columns, part_rows: int) -> list[Chu
 
     Args:
         files: the files; all are read once.
-        columns: the columns to read.
-        part_rows: the largest number of rows of a part.
 
     Raises:
         DataError: a file cannot be used, or two rows have the same id.
@@ -68,32 +66,24 @@ def planned(files: Sequence[Path], columns: Columns, part_rows: int) -> list[Chu
     chunks: list[Chunk] = []
     for path in files:
         status = path.stat()
-        for rows in _cut(seen.each(format_of(path).scan(path, columns)), part_rows):
-            count, size_bytes, start, end = rows
-            file = (status.st_size, status.st_mtime_ns)
-            chunks.append(Chunk(len(chunks), str(path), start, end, count, size_bytes, *file))
+        for cut in _cut(seen.each(format_of(path).scan(path, columns)), part_rows):
+            chunks.append(Chunk(len(chunks), str(path), *cut, status.st_size, status.st_mtime_ns))
     if repeated := seen.repeated():
         _refuse_repeated(files, columns, repeated)
     return chunks
 
 
-class _Cut(NamedTuple):
-    rows: int
-    size_bytes: int
-    start: int
-    end: int
-
-
-def _cut(rows: Iterable[Row], part_rows: int) -> Iterator[_Cut]:
-    cut: _Cut | None = None
+def _cut(rows: Iterable[Row], part_rows: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the start, end, number of rows and size of each chunk."""
+    start = end = count = size_bytes = 0
     for row in rows:
-        if cut is not None and (cut.rows == part_rows or cut.size_bytes + row.size_bytes > _PART_BYTES):
-            yield cut
-            cut = None
-        count, size_bytes, start = (0, 0, row.start) if cut is None else cut[:3]
-        cut = _Cut(count + 1, size_bytes + row.size_bytes, start, row.end)
-    if cut is not None:
-        yield cut
+        if count and (count == part_rows or size_bytes + row.size_bytes > _PART_BYTES):
+            yield start, end, count, size_bytes
+            count = size_bytes = 0
+        start, end = start if count else row.start, row.end
+        count, size_bytes = count + 1, size_bytes + row.size_bytes
+    if count:
+        yield start, end, count, size_bytes
 
 
 def _refuse_repeated(files: Sequence[Path], columns: Columns, repeated: set[int]) -> None:

@@ -17,13 +17,8 @@ def watched(command: str, dones: Iterable[Done], rows: int, rows_before: int) ->
     """Add up the results of chunks, and show the progress.
 
     Args:
-        command: the name of the command.
-        dones: the results of the chunks.
         rows: the rows of the whole job.
         rows_before: the rows of the parts that already existed.
-
-    Returns:
-        The sum of all results.
     """
     total, shown_s = Done(0, 0), time.monotonic()
     is_terminal = sys.stderr.isatty()

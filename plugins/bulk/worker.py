@@ -34,8 +34,6 @@ class Worker:
 
         Args:
             translate: returns a translation, or one with an error, for each text.
-            out: the output folder.
-            columns: the columns of the input.
             model_sha256: see `Outcome`.
         """
         self._translate = translate

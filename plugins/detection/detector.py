@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from html import unescape
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -33,18 +33,6 @@ _EXPECTED: Final = 3.0
 _TAGS: Final = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 # Language codes that have another label in the classifier, or no label of their own.
 _LABELS: Final = {"nb": "no", "iw": "he", "in": "id", "fil": "tl", "cmn": "zh"}
-
-
-class _Restricted(NamedTuple):
-    """A classifier restricted to some languages.
-
-    Attributes:
-        identifier: the classifier.
-        nothing: its result for a text that shows no language.
-    """
-
-    identifier: "LanguageIdentifier"
-    nothing: Mapping[str, float]
 
 
 class LanguageDetector:
@@ -90,12 +78,15 @@ class LanguageDetector:
         weighted.sort(key=itemgetter(1), reverse=True)
         return [Guess(code, weight / total) for code, weight in weighted]
 
-    def _restrict(self, labels: frozenset[str]) -> _Restricted:
-        """Make a copy for some languages; the copy is never changed, so threads can share it."""
+    def _restrict(self, labels: frozenset[str]) -> "tuple[LanguageIdentifier, Mapping[str, float]]":
+        """Make a copy for some languages, and give its result for a text that shows no language.
+
+        The copy is never changed, so threads can share it.
+        """
         assert self._model is not None
         identifier = copy(self._model)
         identifier.set_languages(labels & set(self._model.labels))
-        return _Restricted(identifier, dict(identifier.rank("")))
+        return identifier, dict(identifier.rank(""))
 
 
 def _scale(candidates: CandidateLanguages) -> Mapping[str, tuple[str, float]]:

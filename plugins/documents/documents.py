@@ -13,9 +13,7 @@ from plugins.batch.method import batch
 from plugins.documents.process import DocumentProcess, invalid
 from service.handlers.context import CallContext
 from service.handlers.delivery import deliver
-from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
-from service.telemetry.metrics import Metrics
 from service.wire import HTML
 
 METHOD: Final = "BatchTranslateText"
@@ -29,9 +27,7 @@ class AskedDocument(NamedTuple):
 
     Attributes:
         name: the name of its file; the suffix decides the format.
-        content: the content of its file.
         source_language: `AUTO`: detect one language for the whole document.
-        target_language: the language to translate into.
         glossaries: the names of stored glossaries.
     """
 
@@ -56,21 +52,12 @@ def check_name(name: str) -> str:
 
 
 class Documents:
-    """Translates documents, each read and written in its own process.
+    """Translates documents, each read and written in its own process."""
 
-    Args:
-        max_contents: the limit of texts in one message.
-
-    Attributes:
-        failures: counts documents that were lost.
-    """
-
-    def __init__(self, handlers: TranslationHandlers, gate: Gate, metrics: Metrics, max_contents: int) -> None:
+    def __init__(self, handlers: TranslationHandlers) -> None:
         self._handlers = handlers
-        self._gate = gate
-        self._metrics = metrics
-        self.failures = metrics.document_failures_total
-        self._message_texts = min(_MESSAGE_TEXTS, max_contents)
+        self._gate = handlers.gate
+        self._message_texts = min(_MESSAGE_TEXTS, handlers.settings.max_contents)
 
     async def translate(self, asked: AskedDocument, context: CallContext) -> bytes:
         """Translate a document; it is read only after the limits of its client have admitted the call.
@@ -82,7 +69,7 @@ class Documents:
             DragomanError: the translation failed; for a text that cannot be translated, the message names its place.
         """
         with self._gate.counting():  # the call ends before the document is written
-            async with DocumentProcess(self._metrics) as document:
+            async with DocumentProcess(self._handlers.planner.metrics) as document:
                 await self._translate(asked, document, context)
                 async with self._gate.limited(context):
                     return await document.write()

@@ -44,9 +44,6 @@ class Entry(NamedTuple):
 class SharedFolder:
     """The folder; its methods block on disk access.
 
-    Args:
-        path: the path of the folder.
-
     Raises:
         SettingsError: the path is no folder, or not writable.
     """

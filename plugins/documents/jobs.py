@@ -61,13 +61,11 @@ class DocumentJobs:
     """All document jobs; lives on the event loop.
 
     Args:
-        documents: translates the documents.
-        handlers: gets notice of refused documents.
         folder: the folder shared by servers for translated documents; None: this server keeps them in memory.
     """
 
-    def __init__(self, documents: Documents, handlers: TranslationHandlers, folder: SharedFolder | None = None) -> None:
-        self._documents = documents
+    def __init__(self, handlers: TranslationHandlers, folder: SharedFolder | None = None) -> None:
+        self._documents = Documents(handlers)
         self._handlers = handlers
         self._folder = folder
         self._jobs: dict[str, DocumentJob] = {}
@@ -221,7 +219,7 @@ class DocumentJobs:
         try:
             return await asyncio.to_thread(work, *arguments)
         except OSError as error:
-            self._documents.failures.inc()
+            self._handlers.planner.metrics.document_failures_total.inc()
             raise unexpected(error) from None
 
     async def _tried(self, work: Callable[..., object], *arguments: object) -> None:

@@ -60,7 +60,6 @@ class DocumentProcess:
 
         Args:
             name: the name of the file; its suffix decides the format.
-            content: the content of the file.
 
         Raises:
             InvalidRequestError: the document is too large, invalid, or of a format that the server cannot read.

@@ -140,12 +140,7 @@ class DeviceSlots:
     """
 
     def __init__(self, manifest: Manifest, slots: int, decoder: DeviceDecoder) -> None:
-        """Reserve the buffers.
-
-        Args:
-            slots: the number of slots.
-            decoder: the decoder, whose device holds the buffers.
-        """
+        """Reserve the buffers, in the memory of the decoder's device."""
         self._decoder = decoder
         self.outputs: SlotOutputs | None = None  # in a device's memory all slots choose from the whole vocabulary
         self._alignment_heads = manifest.alignment.heads

@@ -57,8 +57,6 @@ class Calls:
 
         Args:
             method: the name of the method, such as "TranslateText".
-            protocol: the protocol of the call.
-            request: the HTTP request, for its headers.
             read: reads the body, and returns the request that it holds.
             key: an API key from outside the headers; "": none.
             timeout_s: the timeout if the headers have none.

@@ -187,11 +187,10 @@ class Connection(HttpToolsProtocol):
         """
         self.cycle.keep_alive = False
         fields = dict(self.headers)
-        length = fields.get(b"content-length", b"0")
         if b"transfer-encoding" in fields:
             self._refuse(400, "a request to upgrade must say the length of its body")
         else:
-            self._plain_bytes = int(length)
+            self._plain_bytes = int(fields.get(b"content-length", b"0"))
 
     def _take_plain(self, data: bytes) -> None:
         """Process a part of a body that the parser does not read."""

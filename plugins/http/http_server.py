@@ -34,7 +34,7 @@ class HttpServer:
     """
 
     def __init__(self, server: PortParts) -> None:
-        settings, metrics, gate, handlers, health, access = server
+        settings, metrics, _, handlers, health, access = server
         certificates, asks_for_keys = access.certificates, access.asks_for_keys
         self._address = settings.http_address
         self._scheme = "http" if certificates is None else "https"
@@ -42,7 +42,7 @@ class HttpServer:
         proxies = TrustedProxies(settings.http_trusted_proxies)
         calls = Calls(handlers, settings.max_request_bytes, proxies)
         methods = Methods(handlers, calls)
-        parts = HttpParts(settings, metrics, gate, handlers, calls, methods)
+        parts = HttpParts(handlers, calls, methods)
         routes: list[BaseRoute] = own.routes(handlers, methods, lambda: health.serving)
         for make in plugins.load(ROUTES):
             routes += make(parts)
@@ -66,8 +66,7 @@ class HttpServer:
         if not self._address:
             yield
             return
-        address = Address.parse(self._address)
-        address = self._connections.open(address)
+        address = self._connections.open(Address.parse(self._address))
         _log.info(f"http on {address}")
         if self._has_page:
             _log.info(f"page at {self._scheme}://{address}/")

@@ -59,10 +59,10 @@ async def written(message: Message) -> bytes:
 
 
 def load_object(body: bytes) -> dict[str, Any]:
-    """Read a JSON object that is no message of the contract; the errors are those of :func:`load`."""
+    """Read a JSON object; the errors are those of :func:`load`."""
     content = load(body)
     if not isinstance(content, dict):
-        raise _no_object(content)
+        raise InvalidRequestError(f"the body must be a JSON object, is {json_kind(content)}")
     return content
 
 
@@ -105,10 +105,8 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def from_content(content: Any, kind: type[_M]) -> _M:
+def from_content(content: dict[str, Any], kind: type[_M]) -> _M:
     """Make a message from parsed JSON; the errors are those of :func:`parse`."""
-    if not isinstance(content, dict):
-        raise _no_object(content)
     _check_fields(content, kind.DESCRIPTOR, "")
     message = kind()
     content = _without_texts(content, message)
@@ -120,7 +118,7 @@ def from_content(content: Any, kind: type[_M]) -> _M:
 
 
 def _parse(body: bytes, kind: type[_M]) -> _M:
-    return from_content(load(body) if body else {}, kind)
+    return from_content(load_object(body) if body else {}, kind)
 
 
 def _written(message: Message) -> bytes:
@@ -232,7 +230,3 @@ def _invalid(field: str, description: str) -> InvalidRequestError:
 
 def _too_many_values() -> InvalidRequestError:
     return InvalidRequestError(f"the body may have at most {MAX_VALUES} values in JSON, has more")
-
-
-def _no_object(content: Any) -> InvalidRequestError:
-    return InvalidRequestError(f"the body must be a JSON object, is {json_kind(content)}")

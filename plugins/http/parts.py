@@ -4,10 +4,7 @@ from typing import Final, NamedTuple
 
 from plugins.http.calls import Calls
 from plugins.http.methods import Methods
-from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
-from service.settings import Settings
-from service.telemetry.metrics import Metrics
 
 # The group of entry points for functions that make Starlette routes from `HttpParts`.
 ROUTES: Final = "dragoman.routes"
@@ -16,9 +13,6 @@ ROUTES: Final = "dragoman.routes"
 class HttpParts(NamedTuple):
     """The parts, shared by all routes."""
 
-    settings: Settings
-    metrics: Metrics
-    gate: Gate
     handlers: TranslationHandlers
     calls: Calls
     methods: Methods

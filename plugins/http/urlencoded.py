@@ -17,10 +17,6 @@ def read(body: bytes, max_fields: int) -> list[tuple[str, str]]:
 
     urllib's reader makes two objects for each percent sign: 8 MiB of them take 600 MB.
 
-    Args:
-        body: the body of the request.
-        max_fields: the largest number of fields.
-
     Raises:
         InvalidRequestError: the form has too many fields, or is not UTF-8.
     """

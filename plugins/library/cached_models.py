@@ -7,7 +7,7 @@ from dragoman.errors import DataError
 from plugins.library.names import parse
 from plugins.library.store import Entry, Store
 from plugins.offline.in_process import read_settings
-from service.model_locations import bring
+from service.model_locations import find
 
 
 def entries() -> list[Entry]:
@@ -16,8 +16,8 @@ def entries() -> list[Entry]:
 
 
 def add(names: Sequence[str]) -> None:
-    """Import models into the cache folder; raises as `service.model_locations.bring` does."""
-    bring(read_settings(",".join(names)))
+    """Import models into the cache folder; raises as `service.model_locations.find` does."""
+    find(read_settings(",".join(names)), bring_in=True)
 
 
 def remove(names: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ _KEPT: Final = (BUNDLE, _RECORD)  # of what an import makes, beside licences
 
 
 def locations(settings: Settings, *, bring_in: bool) -> ModelLocations:
-    """Find the named models as `service.model_locations` does, with imports where `bring_in` is True."""
+    """Find the named models, as `service.model_locations.find` does."""
     names = parse(settings.models)
     store = Store()
     library = _Library(store, settings, bring_in=bring_in)

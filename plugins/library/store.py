@@ -105,8 +105,6 @@ class Store:
         """Find the last imported model of a name, without network access.
 
         Args:
-            name: the name of the model.
-            precision: the precision of its bundle.
             revision: the revision to find; "": any.
         """
         found = list(_entries(self._place(name), f"*-{precision}"))

@@ -26,12 +26,7 @@ _HARD_BLANK: Final = "\xa0"  # XML has no name for it
 
 
 def parse(xml: str, tags: XmlTags) -> Iterator[str | Block]:
-    """Yield the kept source and the blocks of text, in the order of the source.
-
-    Args:
-        xml: any text.
-        tags: the meaning of element names.
-    """
+    """Yield the kept source and the blocks of text, in the order of the source."""
     tokens = list(_TOKEN.finditer(xml))
     ends = _ends(tokens, tags)
     block = OpenBlock(_HARD_BLANK)

@@ -33,7 +33,6 @@ class OfflineEngine:
         """Load the graphs and reserve the slots.
 
         Args:
-            bundle: the bundle to run.
             device: cpu or cuda.
             threads: decoding threads; 0: one per core, or one on a GPU.
             run_threads: as for `service.runtime.sessions.open_session`.

@@ -51,7 +51,7 @@ def folders(models: Models) -> tuple[str, ...]:
     Raises:
         DataError: a name is invalid, or means models that only a server can combine.
     """
-    found = model_locations.bring(read_settings(models))
+    found = model_locations.find(read_settings(models), bring_in=True)
     if found.pivot:
         raise DataError(f"two models would translate over {found.pivot}, which only a server does: dragoman serve")
     return tuple(str(folder.resolve()) for folder in found.folders)

@@ -7,13 +7,12 @@ from typing import Protocol
 
 from dragoman.errors import DragomanError, InvalidRequestError, TextFailedError
 from plugins.scoring.pair import Pair, open_pair
+from service.calls.text_worker import Result
 from service.decode import Decode
 from service.options import RequestOptions
 from service.text.document import Document
 from service.text.result import TextResult
 from service.text.translator import Translator
-
-Outcome = TextResult | DragomanError
 
 
 class Decodes(Protocol):
@@ -36,7 +35,7 @@ def translate_offline(
 
 def translate_each(
     translator: Translator, engine: Decodes, texts: Iterable[str], options: RequestOptions
-) -> list[Outcome]:
+) -> list[Result]:
     """Translate texts.
 
     Returns:
@@ -47,7 +46,7 @@ def translate_each(
 
 def score_offline(
     translator: Translator, engine: Decodes, pairs: Iterable[Pair], options: RequestOptions
-) -> list[Outcome]:
+) -> list[Result]:
     """Score pairs.
 
     Returns:
@@ -56,7 +55,7 @@ def score_offline(
     return _decoded(engine, (open_pair(translator, pair, options) for pair in pairs))
 
 
-def _decoded(engine: Decodes, documents: Iterable[Document]) -> list[Outcome]:
+def _decoded(engine: Decodes, documents: Iterable[Document]) -> list[Result]:
     read = [_read(document) for document in documents]
     segments = [segment for each in read if isinstance(each, Document) for segment in each.segments]
     with redirect_stdout(sys.stderr):  # the log; standard output is for translations
@@ -76,7 +75,7 @@ def _read(document: Document) -> Document | InvalidRequestError:
     return document
 
 
-def _result(outcome: Outcome) -> TextResult:
+def _result(outcome: Result) -> TextResult:
     if isinstance(outcome, DragomanError):
         raise outcome
     return outcome

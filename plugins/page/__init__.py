@@ -8,5 +8,5 @@ from plugins.page import page
 
 def routes(parts: HttpParts) -> list[BaseRoute]:
     """Make the routes."""
-    settings = parts.settings
+    settings = parts.handlers.settings
     return page.routes(settings.max_text_bytes, settings.max_request_bytes, settings.pivot_language)

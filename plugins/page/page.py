@@ -13,29 +13,8 @@ from starlette.routing import BaseRoute, Route
 from dragoman.documents.formats import MAX_BYTES, installed_suffixes
 
 FOLDER: Final = Path(__file__).parent / "static"
-FILES: Final = {
-    **dict.fromkeys(
-        (
-            "page.js",
-            "address.js",
-            "api.js",
-            "dom.js",
-            "doubts.js",
-            "files.js",
-            "guess.js",
-            "languages.js",
-            "note.js",
-            "patience.js",
-            "plain.js",
-            "problems.js",
-            "words.js",
-            "guide.js",
-        ),
-        "text/javascript; charset=utf-8",
-    ),
-    "page.css": "text/css; charset=utf-8",
-    "icon.svg": "image/svg+xml",
-}
+_KINDS: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+FILES: Final = {file.name: _KINDS[file.suffix] for file in sorted(FOLDER.iterdir()) if file.suffix in _KINDS}
 PAGES: Final = {"/": "index.html", "/docs": "guide.html"}
 _HTML: Final = "text/html; charset=utf-8"
 _FORM_BYTES: Final = 4_096  # for the parts of the form around the file

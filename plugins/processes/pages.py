@@ -40,14 +40,11 @@ async def answering(listening: socket.socket, registry: CollectorRegistry) -> As
 def show_sum(
     listening: socket.socket, names: Sequence[bytes], supervisor: int, tell_serving: Callable[[], None]
 ) -> int:
-    """Serve the page of sums until the supervisor ends.
+    """Serve the page of sums until the supervisor ends; returns the exit code.
 
     Args:
         supervisor: a pipe that is closed when the supervisor ends.
         tell_serving: called once the page can be read.
-
-    Returns:
-        The exit code.
     """
     registry = CollectorRegistry()
     registry.register(SumOfServers(names))

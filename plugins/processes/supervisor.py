@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -58,7 +58,7 @@ class _Supervisor:
         self._signals, writing = os.pipe()
         os.set_blocking(writing, False)
         for number in _HANDLED:
-            signal.signal(number, _ignore)
+            signal.signal(number, lambda *_: None)  # its number is read from the pipe
         signal.set_wakeup_fd(writing)
         self._reserved: list[socket.socket] = []
         addresses = {
@@ -204,10 +204,6 @@ class _Supervisor:
         if self._documents:
             shutil.rmtree(self._documents, ignore_errors=True)
         return self._code
-
-
-def _ignore(*_: Any) -> None:
-    """Do nothing: the signal number is read from the pipe."""
 
 
 def _tell(writing: int) -> None:

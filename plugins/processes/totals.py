@@ -18,7 +18,6 @@ _GAUGES: Final[dict[str, Callable[[float, float], float]]] = {
     "process_start_time_seconds": min,
 }
 _COUNTS: Final = ("counter", "histogram")
-_SAME_IN_ALL: Final = ("info",)
 _MEMORY: Final = "process_resident_memory_bytes"
 
 
@@ -26,7 +25,6 @@ class Family(NamedTuple):
     """One metric.
 
     Attributes:
-        name: the name of the metric.
         text: the help text.
         kind: counter, gauge, histogram or info.
         samples: the name, labels and value of each sample.
@@ -39,12 +37,7 @@ class Family(NamedTuple):
 
 
 class Page(NamedTuple):
-    """All metrics of one process.
-
-    Attributes:
-        pid: the id of the process.
-        families: its metrics.
-    """
+    """All metrics of one process."""
 
     pid: int
     families: list[Family]
@@ -116,7 +109,9 @@ def _merged(pages: Iterable[list[Family]]) -> list[Family]:
     values: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
     for family in (family for page in pages for family in page):
         families.setdefault(family.name, family)
-        found, add = values.setdefault(family.name, {}), _rule(family)
+        found = values.setdefault(family.name, {})
+        # Infos are the same in all processes.
+        add: Callable[[float, float], float] = max if family.kind == "info" else _GAUGES.get(family.name, operator.add)
         for name, labels, value in family.samples:
             key = name, tuple(labels.items())
             found[key] = add(found[key], value) if key in found else value
@@ -124,12 +119,6 @@ def _merged(pages: Iterable[list[Family]]) -> list[Family]:
         family._replace(samples=[(sample, dict(labels), value) for (sample, labels), value in values[name].items()])
         for name, family in families.items()
     ]
-
-
-def _rule(family: Family) -> Callable[[float, float], float]:
-    if family.kind in _SAME_IN_ALL:
-        return max
-    return _GAUGES.get(family.name, operator.add)
 
 
 def _metric(family: Family) -> Metric:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from starlette.routing import BaseRoute
 
-from plugins.documents.documents import Documents
 from plugins.documents.folder import SharedFolder
 from plugins.documents.jobs import DocumentJobs
 from plugins.http.parts import HttpParts
@@ -19,16 +18,15 @@ from service.wire import CallProtocol
 
 def routes(parts: HttpParts) -> list[BaseRoute]:
     """Make the routes."""
-    settings, metrics, gate, handlers, calls, methods = parts
+    handlers, calls, methods = parts
     of_libretranslate = ParameterCalls(calls, CallProtocol.LIBRETRANSLATE, "api_key")
     of_deepl = ParameterCalls(calls, CallProtocol.DEEPL, "auth_key")
-    libretranslate = LibreTranslate(handlers, of_libretranslate, gate.catalog, asks_for_keys=bool(settings.api_keys))
-    folder = SharedFolder(Path(settings.documents)) if settings.documents else None
-    jobs = DocumentJobs(Documents(handlers, gate, metrics, settings.max_contents), handlers, folder)
+    documents = handlers.settings.documents
+    jobs = DocumentJobs(handlers, SharedFolder(Path(documents)) if documents else None)
     return [
         *connect.routes(methods),
-        *libretranslate.routes(),
+        *LibreTranslate(handlers, of_libretranslate).routes(),
         *LibreTranslateFiles(jobs, of_libretranslate).routes(),
         *DeepLDocuments(handlers, jobs, of_deepl).routes(),
-        *DeepL(handlers, of_deepl, gate.catalog).routes(),  # last: one route takes all other paths of /v2
+        *DeepL(handlers, of_deepl).routes(),  # last: one route takes all other paths of /v2
     ]

@@ -29,7 +29,8 @@ def routes(answers: Methods) -> list[BaseRoute]:
                 headers = {"accept-post": JSON}
                 return errors.plain_answer(415, f"content-type: must be {JSON}, is {kind[:100]!r}", headers)
             try:
-                _check_version(request.headers.get(_VERSION_HEADER, _VERSION))
+                if (version := request.headers.get(_VERSION_HEADER, _VERSION)) != _VERSION:
+                    raise InvalidRequestError(f"{_VERSION_HEADER}: must be {_VERSION}, is {version[:40]!r}")
                 return await answers.answer(method, CallProtocol.CONNECT, request)
             except DragomanError as error:
                 return failed(error)
@@ -53,8 +54,3 @@ def failed(error: DragomanError) -> Response:
     code = "canceled" if error.code is grpc.StatusCode.CANCELLED else error.code.name.lower()
     body = {"code": code, "message": status.message, "details": details}
     return errors.json_response(body, errors.status_of(error), errors.headers_of(error))
-
-
-def _check_version(version: str) -> None:
-    if version != _VERSION:
-        raise InvalidRequestError(f"{_VERSION_HEADER}: must be {_VERSION}, is {version[:40]!r}")

@@ -3,7 +3,6 @@
 Errors are `{"message": ...}`: 403 for a key, 404 for a glossary, and 413 for a body that is too large.
 """
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -24,10 +23,9 @@ from plugins.terms.glossaries import unknown
 from plugins.terms.method import list_glossaries
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
-from service.registry.catalog import Catalog
 
 # DeepL's parameter names, by the fields of messages.
-_OWN_NAMES: Final = {
+OWN_NAMES: Final = {
     "contents": "text",
     "source_language_code": "source_lang",
     "target_language_code": "target_lang",
@@ -44,16 +42,12 @@ _UNKNOWN_TIME: Final = "1970-01-01T00:00:00.000Z"  # clients require a time
 
 
 class DeepL:
-    """The routes of the API.
+    """The routes of the API."""
 
-    Args:
-        catalog: returns the served models; raises a DragomanError if there are none.
-    """
-
-    def __init__(self, handlers: TranslationHandlers, calls: ParameterCalls, catalog: Callable[[], Catalog]) -> None:
+    def __init__(self, handlers: TranslationHandlers, calls: ParameterCalls) -> None:
         self._handlers = handlers
         self._calls = calls
-        self._catalog = catalog
+        self._catalog = handlers.gate.catalog
 
     def routes(self) -> list[BaseRoute]:
         """Make the routes."""
@@ -122,15 +116,27 @@ class DeepL:
         return stored[name]
 
     async def _models(self, request: Request) -> list[pb.Model]:
-        asked, context = await self._calls.read("ListModels", request, _any_models, key_of(request))
+        asked, context = await self._calls.read(
+            "ListModels", request, lambda _: pb.ListModelsRequest(), key_of(request)
+        )
         return list((await self._handlers.list_models(asked, context)).models)
 
     async def _stored(self, request: Request) -> list[dict[str, Any]]:
         """List the stored glossaries that name their languages, as DeepL's glossaries do."""
-        asked, context = await self._calls.read("ListGlossaries", request, _any_glossaries, key_of(request))
+        asked, context = await self._calls.read(
+            "ListGlossaries", request, lambda _: pb.ListGlossariesRequest(), key_of(request)
+        )
         answer = await list_glossaries(self._handlers, asked, context)
         return [
-            _stored_glossary(each)
+            {
+                "glossary_id": each.name,
+                "name": each.name,
+                "ready": True,
+                "source_lang": each.source_language_code.lower(),
+                "target_lang": each.target_language_code.lower(),
+                "creation_time": _UNKNOWN_TIME,
+                "entry_count": each.entries,
+            }
             for each in answer.glossaries
             if each.source_language_code and each.target_language_code
         ]
@@ -154,12 +160,7 @@ def failed(error: DragomanError) -> Response:
         status = 404
     elif "max_request_bytes" in error.metadata:
         status = 413
-    return errors.json_response({"message": message_of(error)}, status, errors.headers_of(error))
-
-
-def message_of(error: DragomanError) -> str:
-    """Give the message of an error, with DeepL's name of the parameter."""
-    return in_own_names(error, _OWN_NAMES)
+    return errors.json_response({"message": in_own_names(error, OWN_NAMES)}, status, errors.headers_of(error))
 
 
 def key_of(request: Request) -> str:
@@ -175,14 +176,6 @@ def _is_target(given: dict[str, Any]) -> bool:
     return kind == "target"
 
 
-def _any_models(_: dict[str, Any]) -> pb.ListModelsRequest:
-    return pb.ListModelsRequest()
-
-
-def _any_glossaries(_: dict[str, Any]) -> pb.ListGlossariesRequest:
-    return pb.ListGlossariesRequest()
-
-
 def _base(code: str) -> str:
     """Remove the region from a language code, as in DeepL's source languages."""
     return code.partition("-")[0].upper()
@@ -190,15 +183,3 @@ def _base(code: str) -> str:
 
 def _language(code: str) -> dict[str, Any]:
     return {"language": code.upper(), "name": name_of(code)}
-
-
-def _stored_glossary(stored: pb.StoredGlossary) -> dict[str, Any]:
-    return {
-        "glossary_id": stored.name,
-        "name": stored.name,
-        "ready": True,
-        "source_lang": stored.source_language_code.lower(),
-        "target_lang": stored.target_language_code.lower(),
-        "creation_time": _UNKNOWN_TIME,
-        "entry_count": stored.entries,
-    }

@@ -17,10 +17,10 @@ from plugins.documents.documents import METHOD
 from plugins.documents.jobs import DocumentJob, DocumentJobs
 from plugins.http import errors
 from plugins.protocols import form
-from plugins.protocols.deepl import failed, key_of, message_of
+from plugins.protocols.deepl import OWN_NAMES, failed, key_of
 from plugins.protocols.deepl_request import document_of
 from plugins.protocols.download import download
-from plugins.protocols.parameter_calls import ParameterCalls, answered
+from plugins.protocols.parameter_calls import ParameterCalls, answered, in_own_names
 from service.handlers.translation import TranslationHandlers
 from service.wire import CallProtocol
 
@@ -64,7 +64,7 @@ class DeepLDocuments:
         try:
             job.task.result()
         except DragomanError as error:
-            return status | {"status": "error", "error_message": message_of(error)}
+            return status | {"status": "error", "error_message": in_own_names(error, OWN_NAMES)}
         return status | {"status": "done", "billed_characters": 0}
 
     async def _fetch(self, request: Request) -> Response:
@@ -83,16 +83,14 @@ class DeepLDocuments:
 
     async def _job(self, request: Request) -> DocumentJob | None:
         """Give the caller's own document job; None if there is none with this name and key."""
-        key, context = await self._calls.read("ListModels", request, _document_key, key_of(request))
+        key, context = await self._calls.read(
+            "ListModels", request, lambda given: form.needed(given, "document_key"), key_of(request)
+        )
         await self._handlers.list_models(pb.ListModelsRequest(), context)  # counts as such a call
         job = await self._jobs.find(CallProtocol.DEEPL, request.path_params["document_id"])
         if job is None or job.client != context.caller.name:
             return None
         return job if secrets.compare_digest(job.key.encode(), key.encode()) else None
-
-
-def _document_key(given: dict[str, Any]) -> str:
-    return form.needed(given, "document_key")
 
 
 def _not_found(request: Request) -> Response:

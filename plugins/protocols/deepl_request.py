@@ -5,7 +5,7 @@ The parameters: https://developers.deepl.com/api-reference/translate/request-tra
 
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dragoman.errors import InvalidRequestError
 from dragoman.language import AUTO
@@ -25,20 +25,8 @@ _ADVICE: Final = {
 _UNKNOWN_THINGS: Final = ("style_id", "translation_memory_id", "custom_instructions")
 
 
-class Asked(NamedTuple):
-    """One call.
-
-    Attributes:
-        request: the request as a message of the contract.
-        shows_billed: whether the answer counts characters.
-    """
-
-    request: pb.TranslateTextRequest
-    shows_billed: bool
-
-
-def asked_of(given: Mapping[str, Any]) -> Asked:
-    """Convert parameters to a request; unknown parameters are ignored.
+def asked_of(given: Mapping[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
+    """Convert parameters to a request, and tell whether its answer counts characters; unknown parameters are ignored.
 
     Raises:
         InvalidRequestError: a parameter is missing, invalid, or asks for an unsupported feature.
@@ -60,7 +48,7 @@ def asked_of(given: Mapping[str, Any]) -> Asked:
             quality_estimate=form.flag_of(given, "show_quality_estimate"),
         ),
     )
-    return Asked(request, form.flag_of(given, "show_billed_characters"))
+    return request, form.flag_of(given, "show_billed_characters")
 
 
 def document_of(given: Mapping[str, Any]) -> AskedDocument:

@@ -18,7 +18,6 @@ def download(file_name: str, content: bytes) -> Response:
 
     Args:
         file_name: the client's name of the file.
-        content: the content of the file.
     """
     name = quote(file_name, safe="")
     headers = _HEADERS | {"content-disposition": f"attachment; filename*=UTF-8''{name}"}

@@ -30,8 +30,6 @@ async def parameters(request: Request, body: bytes, turn: asyncio.Lock) -> dict[
     """Read the parameters of a request; values in the body take precedence over those in the URL.
 
     Args:
-        request: the request, for its headers and URL.
-        body: the body of the request.
         turn: a lock, so that only one large body is parsed at a time.
 
     Returns:
@@ -55,8 +53,6 @@ def begun(request: Request, body: bytes, *, is_whole: bool) -> dict[str, Any]:
     """Read the parameters of the URL, and those that are complete in the beginning of a body.
 
     Args:
-        request: the request, for its headers and URL.
-        body: the beginning of the body.
         is_whole: whether this is the whole body.
 
     Raises:
@@ -67,7 +63,7 @@ def begun(request: Request, body: bytes, *, is_whole: bool) -> dict[str, Any]:
     if kind == JSON:
         return given | begun_object(body)
     if kind == multipart.KIND:
-        return given | _by_name(multipart.begun(body, request.headers["content-type"], MAX_FIELDS))
+        return given | _by_name(multipart.read(body, request.headers["content-type"], MAX_FIELDS, is_whole=False))
     return given | _fields(body if is_whole else body[: body.rfind(b"&") + 1])
 
 

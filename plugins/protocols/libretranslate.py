@@ -3,7 +3,6 @@
 Errors are `{"error": message}`, with status 403 for an invalid key, as clients of LibreTranslate expect.
 """
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -23,7 +22,6 @@ from plugins.protocols.parameter_calls import ParameterCalls, answered, in_own_n
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
 from service.options import MAX_BEAM_SIZE
-from service.registry.catalog import Catalog
 
 # LibreTranslate's parameter names, by the fields of messages.
 OWN_NAMES: Final = {"contents": "q", "source_language_code": "source", "target_language_code": "target"}
@@ -31,25 +29,12 @@ _FORMATS: Final = {"": "text/plain", "text": "text/plain", "html": "text/html"}
 
 
 class LibreTranslate:
-    """The routes of the API.
+    """The routes of the API."""
 
-    Args:
-        catalog: returns the served models; raises a DragomanError if there are none.
-        asks_for_keys: whether callers need a key.
-    """
-
-    def __init__(
-        self,
-        handlers: TranslationHandlers,
-        calls: ParameterCalls,
-        catalog: Callable[[], Catalog],
-        *,
-        asks_for_keys: bool,
-    ) -> None:
+    def __init__(self, handlers: TranslationHandlers, calls: ParameterCalls) -> None:
         self._handlers = handlers
         self._calls = calls
-        self._catalog = catalog
-        self._asks_for_keys = asks_for_keys
+        self._catalog = handlers.gate.catalog
 
     def routes(self) -> list[BaseRoute]:
         """Make the routes; the health route belongs to the server's own API."""
@@ -79,7 +64,7 @@ class LibreTranslate:
 
     async def _detect(self, request: Request) -> Any:
         ((texts, _), catalog), context = await self._calls.read(
-            "DetectLanguage", request, lambda given: (_texts(given), self._catalog())
+            "DetectLanguage", request, lambda given: (form.texts_of(given, "q"), self._catalog())
         )
         async with while_client_stays(request.receive):
             answer = await self._handlers.detect(pb.DetectLanguageRequest(contents=texts[:1]), context)
@@ -93,10 +78,11 @@ class LibreTranslate:
 
     async def _settings(self, request: Request) -> Any:
         pairs = self._catalog().pairs()
+        asks_for_keys = bool(self._handlers.settings.api_keys)
         target = next((target for targets in pairs.values() for target in targets), "")
         return {
-            "apiKeys": self._asks_for_keys,
-            "keyRequired": self._asks_for_keys,
+            "apiKeys": asks_for_keys,
+            "keyRequired": asks_for_keys,
             "charLimit": -1,
             "frontendTimeout": 500,
             "suggestions": False,
@@ -121,7 +107,7 @@ def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
     Raises:
         InvalidRequestError: a parameter is missing or invalid.
     """
-    texts, is_list = _texts(given)
+    texts, is_list = form.texts_of(given, "q")
     source, target = (form.needed(given, name) for name in ("source", "target"))
     kind = form.text_of(given, "format")
     if kind not in _FORMATS:
@@ -138,10 +124,6 @@ def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
         options=options,
     )
     return asked, is_list
-
-
-def _texts(given: dict[str, Any]) -> tuple[list[str], bool]:
-    return form.texts_of(given, "q")
 
 
 def _alternatives(translated: pb.TranslatedText) -> list[str]:

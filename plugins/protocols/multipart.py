@@ -32,29 +32,16 @@ class File(NamedTuple):
     content: bytes
 
 
-def read(body: bytes, content_type: str, max_parts: int) -> list[tuple[str, str | File]]:
+def read(body: bytes, content_type: str, max_parts: int, *, is_whole: bool = True) -> list[tuple[str, str | File]]:
     """Read the fields of a form, in their order: texts and files.
 
     Args:
-        body: the body of the request.
         content_type: the content-type header, with the boundary of the parts.
-        max_parts: the largest number of parts.
+        is_whole: False: the body is the beginning of a form, of which the complete fields are read.
 
     Raises:
         InvalidRequestError: the body is no such form, has too many parts, too large headers, or text that is not UTF-8.
     """
-    parts = _read(body, content_type, max_parts, is_whole=True)
-    if not parts.complete:
-        raise InvalidRequestError(f"the body is no {KIND}: it ends before its last boundary")
-    return parts.fields
-
-
-def begun(body: bytes, content_type: str, max_parts: int) -> list[tuple[str, str | File]]:
-    """Read the complete fields in the beginning of a form; the arguments and errors are those of :func:`read`."""
-    return _read(body, content_type, max_parts, is_whole=False).fields
-
-
-def _read(body: bytes, content_type: str, max_parts: int, *, is_whole: bool) -> "_Parts":
     boundary = parse_options_header(content_type)[1].get(b"boundary")
     if not boundary:
         raise InvalidRequestError(f"content-type: {KIND} needs a boundary")
@@ -68,7 +55,9 @@ def _read(body: bytes, content_type: str, max_parts: int, *, is_whole: bool) -> 
             parser.finalize()
     except FormParserError as error:
         raise InvalidRequestError(f"the body is no {KIND}: {str(error)[:200]}") from None
-    return parts
+    if is_whole and not parts.complete:
+        raise InvalidRequestError(f"the body is no {KIND}: it ends before its last boundary")
+    return parts.fields
 
 
 class _Parts:

@@ -33,6 +33,7 @@ class ParameterCalls:
 
     def __init__(self, calls: Calls, protocol: CallProtocol, key_name: str) -> None:
         self._calls = calls
+        self.origin = calls.origin
         self._protocol = protocol
         self._key_name = key_name
 
@@ -51,7 +52,6 @@ class ParameterCalls:
 
         Args:
             method: the name of the method, such as "TranslateText".
-            request: the HTTP request.
             make: converts parameters to a request, or raises an InvalidRequestError.
             key: the key in a header of the protocol; "": none.
             timeout_s: the timeout if the headers have none.
@@ -73,10 +73,6 @@ class ParameterCalls:
             if not key:
                 error.message += f"; of a body, {self._key_name} counts in the first {KEY_BYTES} bytes"
             raise
-
-    def origin(self, request: Request) -> str:
-        """Give the scheme and host that the client used."""
-        return self._calls.origin(request)
 
     async def _key(self, request: Request, body: Body) -> str:
         """Find the key in the URL or in the beginning of the body; "" if there is none.

@@ -108,7 +108,6 @@ def count(
 
     Args:
         source: usually a sentence.
-        translation: the translation of the source.
         source_language: the code of the source language; "": unknown.
         target_language: the code of the target language; "": unknown.
         unfinished: whether the translation was cut off at a limit, or stopped because it repeated itself.

@@ -41,7 +41,6 @@ def draw(logits: NDArray[np.floating], sampling: Sampling, chance: float) -> int
 
     Args:
         logits: [vocabulary], of any precision; at least one finite, and none NaN.
-        sampling: the parameters of the sampling.
         chance: a random number in [0, 1). The tokens cover this range by descending probability, equal ones by
             ascending id, so 0 selects the most probable token.
     """

@@ -26,19 +26,14 @@ class Pair(NamedTuple):
     prefix: str = ""
 
     @property
-    def texts(self) -> tuple[str, str]:
-        """The text and its translation."""
-        return self.source_text, self.target_text
-
-    @property
     def characters(self) -> int:
         """The characters of both texts."""
-        return sum(map(len, self.texts))
+        return len(self.source_text) + len(self.target_text)
 
     @property
     def text_bytes(self) -> int:
         """The bytes of both texts in UTF-8."""
-        return sum(len(text.encode()) for text in self.texts)
+        return len(self.source_text.encode()) + len(self.target_text.encode())
 
 
 def open_pair(

@@ -159,7 +159,8 @@ def _decode(runner: Runner, waves: Sequence[Sequence[Golden]], manifest: Manifes
         Decoded(
             decode.target_ids if is_exact or decode.slots == 1 else [],
             decode.log_probability,
-            _without_attention(decode) if is_exact else (),
+            # Without arrays, since == of an array gives no single result.
+            [found._replace(attention=()) for found in decode.hypotheses] if is_exact else (),
             hashes[decode].hexdigest(),
         )
         for decode in flat
@@ -177,25 +178,16 @@ def _check_attention(decode: Decode) -> None:
             )
 
 
-def _without_attention(decode: Decode) -> list[Hypothesis]:
-    """Give the hypotheses of a search without their arrays, since == of an array gives no single result."""
-    return [found._replace(attention=()) for found in decode.hypotheses]
-
-
 def _new_decode(manifest: Manifest, golden: Golden) -> Decode:
     source, size = golden
+    targets = manifest.languages.targets
+    target = targets[len(source) % len(targets)]  # so that a batch has several
     return Decode(
         source,
         min(TARGET_TOKENS, manifest.max_target_tokens),
-        start_ids=_start_ids(manifest, source),
+        start_ids=Frame.of(manifest.languages, manifest, target=target).start_ids,
         decoding=Decoding(beam_size=size, alternatives=size if size > 1 else 0, wants_attention=True),
     )
-
-
-def _start_ids(manifest: Manifest, source: list[int]) -> tuple[int, ...]:
-    """Choose a target language for a golden sentence by its length, so that a batch has several."""
-    targets = manifest.languages.targets
-    return Frame.of(manifest.languages, manifest, target=targets[len(source) % len(targets)]).start_ids
 
 
 def _line(error: Exception) -> str:

@@ -8,7 +8,7 @@ import asyncio
 import socket
 import time
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from plugins.sockets import own_sockets
 
@@ -23,16 +23,12 @@ async def end_connections(port: int, grace_s: float) -> None:
     Args:
         grace_s: how long sending the answers of the current calls may take.
     """
-    if calls := _calls():
+    calls = {task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == _CALL}
+    if calls:
         await asyncio.wait(calls, timeout=grace_s)
     with suppress(OSError):  # no descriptor is free to list the sockets
         if own_sockets.DESCRIPTORS.is_dir():
             await _end(port)
-
-
-def _calls() -> set[asyncio.Task[Any]]:
-    """Find the tasks of calls whose answers are not yet sent, for all servers of this event loop."""
-    return {task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == _CALL}
 
 
 async def _end(port: int) -> None:

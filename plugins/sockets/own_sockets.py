@@ -31,7 +31,13 @@ def by_inode(names: Iterable[str]) -> dict[int, int]:
     Returns:
         The descriptor of each socket by its inode, which identifies the socket for its lifetime.
     """
-    return dict(_sockets(sorted(map(int, names))))
+    found: dict[int, int] = {}
+    for descriptor in sorted(map(int, names)):
+        with suppress(OSError):  # closed in the meantime
+            status = os.fstat(descriptor)
+            if stat.S_ISSOCK(status.st_mode):
+                found[status.st_ino] = descriptor
+    return found
 
 
 def peer(descriptor: int, port: int) -> str:
@@ -68,22 +74,10 @@ def refuse_connections(port: int) -> None:
     """
     for descriptor in by_inode(os.listdir(DESCRIPTORS)).values():
         with suppress(OSError, ValueError), _copy(descriptor) as copy:
-            if copy.family in _INTERNET and copy.getsockname()[1] == port and _listens(copy):
+            is_ours = copy.family in _INTERNET and copy.getsockname()[1] == port
+            if is_ours and copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                 program = _Program(1, ctypes.cast(_DROP_ALL, ctypes.c_void_p))
                 copy.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, bytes(program))
-
-
-def _listens(candidate: socket.socket) -> bool:
-    return bool(candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
-
-
-def _sockets(descriptors: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the inode and descriptor of each socket."""
-    for descriptor in descriptors:
-        with suppress(OSError):  # closed in the meantime
-            status = os.fstat(descriptor)
-            if stat.S_ISSOCK(status.st_mode):
-                yield status.st_ino, descriptor
 
 
 @contextmanager

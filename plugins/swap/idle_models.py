@@ -15,12 +15,7 @@ _log: Final = structlog.get_logger()
 
 
 class IdleModels:
-    """Unloads idle models, one at a time; lives on the event loop.
-
-    Args:
-        settings: the settings of the server.
-        registry: the registry of the models.
-    """
+    """Unloads idle models, one at a time; lives on the event loop."""
 
     def __init__(self, settings: Settings, registry: ModelRegistry) -> None:
         self._keep_s = settings.keep_alive_s

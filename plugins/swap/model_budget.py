@@ -49,10 +49,6 @@ class ModelBudget:
     def check_room(self, name: str, costs: Mapping[str, int]) -> None:
         """Check that a model has room beside the pinned models.
 
-        Args:
-            name: the name of the model.
-            costs: the costs of all models, in bytes, by name.
-
         Raises:
             BundleError: the model is too large.
         """
@@ -69,14 +65,13 @@ class ModelBudget:
 
         Args:
             models: the models that one call needs.
-            served: all models.
 
         Raises:
             InvalidRequestError: the models are too large together.
         """
         if not self.bounded:
             return
-        room_bytes = self.bytes - sum(self.pinned_bytes(served, models))
+        room_bytes = self.bytes - self.pinned_bytes(served, models)
         size_bytes = sum(model.cost_bytes for model in models)
         if size_bytes > room_bytes:
             names = ", ".join(model.name for model in models)
@@ -86,16 +81,16 @@ class ModelBudget:
                 metadata={"model": names},
             )
 
-    def pinned_bytes(self, served: Iterable[ServedModel], but: Sequence[ServedModel]) -> list[int]:
-        """List the costs of the pinned models, except those in `but`, and others with the same names."""
+    def pinned_bytes(self, served: Iterable[ServedModel], but: Sequence[ServedModel]) -> int:
+        """Add up the costs of the pinned models, except those in `but`, and others with the same names."""
         names = self.pinned - {model.name for model in but}
-        return [model.cost_bytes for model in served if model.name in names]
+        return sum(model.cost_bytes for model in served if model.name in names)
 
     def bounded_cost(self, model: ServedModel, cost_bytes: int, served: Iterable[ServedModel]) -> int:
         """Limit the measured cost of a model to its possible room: otherwise it could not be loaded again."""
         if not self.bounded:
             return cost_bytes
-        room_bytes = self.bytes - sum(self.pinned_bytes(served, [model]))
+        room_bytes = self.bytes - self.pinned_bytes(served, [model])
         if cost_bytes > room_bytes:
             _log.warning("a model takes more memory than it may", model=model.name, mb=_mb(cost_bytes))
         return min(cost_bytes, room_bytes)

@@ -39,12 +39,7 @@ _log = structlog.get_logger()
 
 
 class _Source(NamedTuple):
-    """The origin of a model.
-
-    Attributes:
-        bundle: the bundle of the model.
-        cost: the estimated cost.
-    """
+    """The origin of a model, with its estimated cost."""
 
     bundle: Bundle
     cost: Cost
@@ -135,7 +130,9 @@ class ModelMemory(Residency):
         """
         self._budget.check_together(models, self._registry.served)
         for model in models:
-            self._check_failure(model)
+            failure = self._failures.get(model)
+            if failure is not None and (left_s := failure.until_s - time.monotonic()) > 0:
+                raise _unavailable(model, left_s)
         self._waits.check(size_bytes)
         limit_s, began_s = self._settings.max_model_wait_s, time.monotonic()
         try:
@@ -270,7 +267,7 @@ class ModelMemory(Residency):
         served, staying = self._registry.served, set(waiter.models)
         old = self._registry.find(model.name)
         if old is not None and old is not model:
-            both = old.cost_bytes + model.cost_bytes + sum(self._budget.pinned_bytes(served, [model]))
+            both = old.cost_bytes + model.cost_bytes + self._budget.pinned_bytes(served, [model])
             staying |= {old} if both <= self._budget.bytes else set()
         return [
             Resident(
@@ -296,12 +293,6 @@ class ModelMemory(Residency):
         _log.error("a model could not be loaded", model=model.name, why=str(error), again_in_s=pause_s)
         self._tell_health()
         self._waits.refuse(_unavailable(model, pause_s), model)
-
-    def _check_failure(self, model: ServedModel) -> None:
-        """Raise ModelUnavailableError for a model that may not be tried again yet."""
-        failure = self._failures.get(model)
-        if failure is not None and (left_s := failure.until_s - time.monotonic()) > 0:
-            raise _unavailable(model, left_s)
 
     def _tell_health(self) -> None:
         self._health.unloadable(model.name for model in self._failures if model in self._registry.served)

@@ -68,16 +68,12 @@ class ConstrainedBeam(Beam):
         wanted: int = 1,
         given: int = 0,
     ) -> None:
-        """Begin with nothing decoded.
+        """Begin with nothing decoded; see :class:`Beam` for the other arguments.
 
         Args:
-            size: see :class:`Beam`.
-            length_penalty: see :class:`Beam`.
             limit: the number of tokens, with those of the terms, at which every hypothesis ends.
-            eos_id: see :class:`Beam`.
             constraints: the terms that each translation must contain.
             wanted: the number of hypotheses to find, from 1.
-            given: see :class:`Beam`.
         """
         super().__init__(size, length_penalty, limit=limit, eos_id=eos_id, given=given)
         self._wanted = wanted

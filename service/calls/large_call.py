@@ -22,7 +22,6 @@ _WINDOW: Final = 1_024
 # Bounds of the pause between two tries to enter a full queue.
 _SHORTEST_PAUSE_S: Final = 0.01
 _LONGEST_PAUSE_S: Final = 1.0
-_NONE_REFUSED: Final[Mapping[int, DragomanError]] = MappingProxyType({})
 
 
 class LargeCall(Call):
@@ -39,12 +38,11 @@ class LargeCall(Call):
         metrics: Metrics,
         record: CallStats,
         *,
-        refused: Mapping[int, DragomanError] = _NONE_REFUSED,
+        refused: Mapping[int, DragomanError] = MappingProxyType({}),
     ) -> None:
         """Make a call without texts.
 
         Args:
-            parts: see :class:`Call`.
             refused: errors of the texts that are in no part, by their numbers.
         """
         super().__init__(parts, worker, metrics, record)

@@ -14,8 +14,6 @@ class Leg(NamedTuple):
 
     Attributes:
         pipeline: pipeline of the model, which the call holds.
-        model_name: name of the model.
-        options: options of the texts on this leg.
         then: the next leg, which reads the translations of this one; None: this leg is the last.
     """
 

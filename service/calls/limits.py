@@ -32,43 +32,41 @@ def bad_texts(contents: Iterable[tuple[int, str]], settings: Settings) -> dict[i
 
 
 def bad_beam(
-    beam_size: int, length_penalty: float, alternatives: int, slots: int, prefix: str = "", *, sampled: bool = False
+    beam_size: int, length_penalty: float, alternatives: int, slots: int, *, sampled: bool = False
 ) -> Iterator[FieldViolation]:
     """Find the errors in the options of a beam search.
 
     Args:
         beam_size: the requested beam size; 0: none.
         slots: slots of the model, each of which holds a hypothesis.
-        prefix: prefix of the names of the fields.
         sampled: whether tokens are sampled.
     """
     limit = 1 if sampled else min(MAX_BEAM_SIZE, slots)
-    why = f" with {prefix}sampling" if sampled else ", the number of slots" if slots < MAX_BEAM_SIZE else ""
+    why = " with options.sampling" if sampled else ", the number of slots" if slots < MAX_BEAM_SIZE else ""
     most = f"must be at most {limit}{why}"
     if beam_size > limit:
-        yield FieldViolation(f"{prefix}beam_size", f"{most}, is {beam_size}")
+        yield FieldViolation("options.beam_size", f"{most}, is {beam_size}")
     if beam_size and alternatives > beam_size:
-        yield FieldViolation(
-            f"{prefix}alternatives", f"must be at most beam_size, which is {beam_size}, is {alternatives}"
-        )
+        rule = f"must be at most beam_size, which is {beam_size}, is {alternatives}"
+        yield FieldViolation("options.alternatives", rule)
     elif alternatives > limit:
-        yield FieldViolation(f"{prefix}alternatives", f"{most}, is {alternatives}")
+        yield FieldViolation("options.alternatives", f"{most}, is {alternatives}")
     if not (math.isfinite(length_penalty) and abs(length_penalty) <= MAX_LENGTH_PENALTY):
         bound = f"{MAX_LENGTH_PENALTY:g}"
-        yield FieldViolation(f"{prefix}length_penalty", f"must be -{bound} to {bound}, is {_exactly(length_penalty)}")
+        yield FieldViolation("options.length_penalty", f"must be -{bound} to {bound}, is {_exactly(length_penalty)}")
 
 
-def bad_sampling(sampling: Sampling, prefix: str = "") -> Iterator[FieldViolation]:
-    """Find the errors in the options of sampling; `prefix` begins the names of the fields."""
+def bad_sampling(sampling: Sampling) -> Iterator[FieldViolation]:
+    """Find the errors in the options of sampling."""
     temperature, top_p = sampling.temperature, sampling.top_p
     if not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         yield FieldViolation(
-            f"{prefix}temperature",
+            "options.sampling.temperature",
             f"must be {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, is {_exactly(temperature)}; "
             "greedy decoding draws nothing",
         )
     if not 0 < top_p <= 1:
-        yield FieldViolation(f"{prefix}top_p", f"must be more than 0 and at most 1, is {_exactly(top_p)}")
+        yield FieldViolation("options.sampling.top_p", f"must be more than 0 and at most 1, is {_exactly(top_p)}")
 
 
 def _exactly(number: float) -> str:
@@ -76,15 +74,9 @@ def _exactly(number: float) -> str:
     return repr(number).removesuffix(".0")
 
 
-def bad_prefix(
-    target_prefix: str, translator: Translator, limit_tokens: int, prefix: str = ""
-) -> Iterator[FieldViolation]:
-    """Find the errors in the prefix of translations.
-
-    Args:
-        prefix: prefix of the name of the field.
-    """
-    field = f"{prefix}target_prefix"
+def bad_prefix(target_prefix: str, translator: Translator, limit_tokens: int) -> Iterator[FieldViolation]:
+    """Find the errors in the prefix of translations."""
+    field = "options.target_prefix"
     if not target_prefix:
         return
     if (size := len(target_prefix.encode())) > MAX_TARGET_PREFIX_BYTES:

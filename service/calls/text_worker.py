@@ -43,8 +43,6 @@ class Read(NamedTuple):
     """The result of reading a portion of one text.
 
     Attributes:
-        number: number of the text.
-        segments: the segments that were found.
         last: whether there are no more segments.
         error: why the text cannot be read; None: it can.
     """

@@ -34,7 +34,6 @@ def group_by_language(
     """Choose the source language of each text: a text without a detected language gets that of most others.
 
     Args:
-        detected: the language of each text; None where it could not be detected.
         sources: the languages from which texts can be translated, at least one.
         target: the wanted target language; "": the target language of the model.
         model: the requested model; "": any.

@@ -37,14 +37,13 @@ def serve(arguments: list[str]) -> int:
     flags = {name: ",".join(value) if isinstance(value, list) else value for name, value in flags.items()}
     settings = load(flags | ({"models": tuple(names)} if names else {}), other_variables={ADDRESS_VARIABLE})
     if print_config:
-        settings = _with(settings, model_locations.find(settings))
+        settings = _with(settings, model_locations.find(settings, bring_in=False))
         memory = {"kv_cache": _kv_cache(settings), "model_memory": _model_memory(settings)}
         print(json.dumps({**settings.model_dump(mode="json"), **memory}, indent=2), flush=True)
         _check_models(settings.model_folders)
         return EXIT_OK
-    _check_descriptors()
     _allow_descriptors(settings)
-    settings = _with(settings, model_locations.bring(settings))
+    settings = _with(settings, model_locations.find(settings, bring_in=True))
     _check_models(settings.model_folders)
     if settings.processes == 1:
         from service import server
@@ -109,22 +108,17 @@ def _check_models(folders: Sequence[Path]) -> None:
     check_names(found)
 
 
-def _check_descriptors() -> None:
-    """Refuse to start with so few file descriptors that Python, gRPC or onnxruntime would fail first.
+def _allow_descriptors(settings: Settings) -> None:
+    """Raise the limit of file descriptors to the need of all connections, or warn that the system allows fewer.
 
     Raises:
-        SettingsError: there are too few.
+        SettingsError: there are so few that Python, gRPC or onnxruntime would fail first.
     """
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit < _DESCRIPTORS:
-        raise SettingsError(f"at least {_DESCRIPTORS} file descriptors are needed, the limit is {limit} (ulimit -n)")
-
-
-def _allow_descriptors(settings: Settings) -> None:
-    """Raise the limit of file descriptors to the need of all connections, or warn that the system allows fewer."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < _DESCRIPTORS:
+        raise SettingsError(f"at least {_DESCRIPTORS} file descriptors are needed, the limit is {soft} (ulimit -n)")
     ports = 2 if settings.http_address else 1
     needed = _DESCRIPTORS + ports * settings.max_connections
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if allowed < needed:
         need = f"--max-connections {settings.max_connections} needs {needed} file descriptors"

@@ -98,13 +98,10 @@ class Engine:
             for batch in self.batches:
                 batch.forget_metrics()
             if ended:  # a thread that has not ended still needs the graphs
-                self._close()
-
-    def _close(self) -> None:
-        for batch in self.batches:
-            batch.runner.close()
-        for graph in self._graphs:
-            graph.close()
+                for batch in self.batches:
+                    batch.runner.close()
+                for graph in self._graphs:
+                    graph.close()
 
     def _run(self, batch: DecodeBatch) -> None:
         try:

@@ -63,7 +63,6 @@ def open_runners(
     Args:
         threads: number of threads; 0: one per core, or one on a GPU.
         slots: number of slots of each thread.
-        on_failure: called for each run that fails.
 
     Raises:
         BundleError: there is no memory for the slots.

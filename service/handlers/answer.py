@@ -94,6 +94,7 @@ def translated(
             detection_confidence=confidence,
         )
     assert route is not None, "a text that went by no route has an error"
+    decoding = route.options.decoding
     return pb.TranslatedText(
         translated_text=outcome.text,
         model=model,
@@ -108,8 +109,8 @@ def translated(
         unknown_pieces=outcome.unknown_pieces,
         split=outcome.split,
         alternatives=map(_alternative, outcome.alternatives),
-        beam_size=route.beam_size,
-        seed=route.seed,
+        beam_size=decoding.beam_size,
+        seed=decoding.sampling.seed if decoding.sampling else None,
         alignments=map(_alignment, outcome.alignments),
         glossary_misses=outcome.glossary_misses,
         quality_estimate=outcome.quality_estimate,

@@ -255,19 +255,14 @@ class Planner:
 
 
 def leg_over(route: Route, context: CallContext, *, wants_deltas: bool = False, all_or_nothing: bool = False) -> Leg:
-    """Make the first leg of a route, whose models the call holds.
-
-    Args:
-        wants_deltas: whether the answer of the call is a stream.
-        all_or_nothing: whether a text that cannot be translated ends the call.
-    """
+    """Make the first leg of a route, whose models the call holds."""
     options = route.options._replace(
         deadline_s=context.deadline_s,
         client=context.caller.name,
         wants_deltas=wants_deltas,
         all_or_nothing=all_or_nothing,
     )
-    last, pivot = Leg(route.model.in_memory(), route.model_name, options), route.chosen.pivot
+    last, pivot = Leg(route.chosen.model.in_memory(), route.model_name, options), route.chosen.pivot
     if pivot is None:
         return last
     return Leg(pivot.model.in_memory(), route.pivot_name, into_pivot(options, pivot), last)

@@ -20,11 +20,6 @@ class Route:
     options: RequestOptions
 
     @cached_property
-    def model(self) -> ServedModel:
-        """The model that writes the translation."""
-        return self.chosen.model
-
-    @cached_property
     def models(self) -> tuple[ServedModel, ...]:
         """All models, in the order in which they translate."""
         return self.chosen.models
@@ -32,7 +27,7 @@ class Route:
     @cached_property
     def model_name(self) -> str:
         """The name of the model that writes the translation."""
-        return self.model.manifest.name
+        return self.chosen.model.manifest.name
 
     @cached_property
     def pivot_name(self) -> str:
@@ -43,17 +38,6 @@ class Route:
     def path(self) -> str:
         """The names of all models, for people."""
         return f"{self.pivot_name}+{self.model_name}" if self.pivot_name else self.model_name
-
-    @cached_property
-    def beam_size(self) -> int:
-        """Hypotheses that are kept at each step of a segment without terms."""
-        return self.options.decoding.beam_size
-
-    @cached_property
-    def seed(self) -> int | None:
-        """The seed of sampling; None where tokens are not sampled."""
-        sampling = self.options.decoding.sampling
-        return None if sampling is None else sampling.seed
 
 
 def into_pivot(options: RequestOptions, pivot: Choice) -> RequestOptions:

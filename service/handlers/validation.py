@@ -88,8 +88,8 @@ def route(
         *_beam(options, chosen),
         *_alignments(asked, chosen),
         *_xml_tags(asked),
-        *(bad_sampling(sampling, "options.sampling.") if sampling else ()),
-        *(bad_prefix(options.target_prefix, translator, max_target_tokens, "options.") if translator else ()),
+        *(bad_sampling(sampling) if sampling else ()),
+        *(bad_prefix(options.target_prefix, translator, max_target_tokens) if translator else ()),
         *glossaries.bad_terms(options, chosen),
     ]
     raise_if_any(bad + _prefixed(prefix, found))
@@ -108,16 +108,8 @@ def route(
 
 
 def check_texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> None:
-    """Check the fields of a request that its route does not depend on: its texts and its id.
-
-    Args:
-        one_answer: whether all translations are to fit one message.
-    """
-    violations = _texts(request, settings, one_answer=one_answer)
-    if request.request_id:
-        violations += _request_id(request)
-    if violations:
-        raise invalid(violations)
+    """Check the fields of a request that its route does not depend on: its texts and its id."""
+    raise_if_any([*_texts(request, settings, one_answer=one_answer), *_request_id(request)])
 
 
 def check_undetected(
@@ -127,7 +119,6 @@ def check_undetected(
 
     Args:
         source: one of the languages from which the request can be translated.
-        one_answer: whether all translations are to fit one message.
     """
     _, violations = choose(request, source, catalog, _texts(request, settings, one_answer=one_answer))
     raise_if_any(violations)
@@ -276,7 +267,7 @@ def _beam(options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolati
     size, alternatives = options.beam_size, options.alternatives
     slots = min(model.slots for model in chosen.models)
     sampled = options.HasField("sampling")
-    return bad_beam(size, options.length_penalty, alternatives, slots, "options.", sampled=sampled)
+    return bad_beam(size, options.length_penalty, alternatives, slots, sampled=sampled)
 
 
 def _alignments(asked: _Asked, chosen: Choice) -> Iterator[FieldViolation]:

@@ -28,8 +28,6 @@ class Reservation:
     """Texts of an admitted call whose segments come portion by portion.
 
     Attributes:
-        client: client of the call.
-        priority: priority of the call.
         text_bytes: bytes of the texts that have not come yet, in UTF-8.
         slots: slots that each segment will take.
     """

@@ -53,8 +53,6 @@ class WaitEstimate(NamedTuple):
     """The work before one request.
 
     Attributes:
-        priority: priority of the request.
-        request_tokens: source tokens of the request.
         before_start: unfinished source tokens that go before its first segment, in slots or waiting.
         before_end: the same before its last segment, without its own tokens.
         per_second: source tokens that are finished per second; None: not known.
@@ -91,7 +89,8 @@ def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float |
         if limit is None:
             continue
         request, own, waiting = room.request[field], room.own[field], room.waiting[field]
-        excess = _excess(request, own, waiting, limit)
+        most = (limit * (_TIMES_FREE + 1) - own - request) // _TIMES_FREE
+        excess = waiting + request - most  # the load that has to leave before the request fits
         if excess > 0 and not _has_share(room, field, limit):
             name, leaving = Load._fields[field], min(1.0, excess / waiting) if waiting else 1.0
             raise QueueFullError(
@@ -160,12 +159,6 @@ def _has_share(room: Room, field: int, limit: int) -> bool:
     # If its client has nothing waiting, the rest of a large request comes later, as earlier portions leave.
     needed = own + room.request[field] if own else min(room.request[field], share)
     return needed <= share and sum(min(other[field], share) for other in room.others()) + needed <= limit
-
-
-def _excess(request: int, own: int, waiting: int, limit: int) -> int:
-    """Compute the load that has to leave before a request fits; 0 or less: the request fits."""
-    most = (limit * (_TIMES_FREE + 1) - own - request) // _TIMES_FREE
-    return waiting + request - most
 
 
 def _retry_s(source_tokens: float, per_second: float | None) -> float | None:

@@ -97,21 +97,8 @@ class Mailbox:
         """Source tokens of the waiting decodes; a decode counts once for each slot that it takes."""
         return self.waiting.load.source_tokens
 
-    def queued_source_tokens_of(self, priority: Priority) -> int:
-        """Count the source tokens of the decodes that wait at one priority."""
-        return self.waiting.source_tokens_of(priority)
-
     def submit(self, decodes: Sequence[Decode], *, let_in: bool = False, again: bool = False) -> None:
-        """Queue all decodes, or none.
-
-        Args:
-            decodes: decodes of one client and priority.
-            let_in: see :meth:`Admission.admit`.
-            again: likewise.
-
-        Raises:
-            DragomanError: see :meth:`Admission.admit`.
-        """
+        """Queue all decodes, or none; the arguments, and the errors, are those of :meth:`Admission.admit`."""
         now_s = time.monotonic()
         with self._lock:
             self.admission.admit(decodes, let_in=let_in, again=again)

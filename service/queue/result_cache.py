@@ -54,17 +54,7 @@ class Key(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The outcome of a decode.
-
-    Attributes:
-        target_ids: target ids of the translation.
-        log_probability: log-probability of the translation.
-        finish_reason: why the decode ended.
-        engine_s: seconds from the start of the decode on an engine thread to its end.
-        hypotheses: see :class:`Decode`.
-        attention: see :class:`Decode`.
-        token_log_probabilities: see :class:`Decode`.
-    """
+    """The outcome of a decode; its attributes are those of :class:`Decode`."""
 
     target_ids: "array[int]"  # quoted: Python 3.11 has no array[int]
     log_probability: float
@@ -106,11 +96,6 @@ class ResultCache(LruStore[Key, Result]):
     """
 
     def __init__(self, limit_bytes: int, metrics: ModelMetrics) -> None:
-        """Make an empty cache.
-
-        Args:
-            limit_bytes: limit of the memory of results, keys and overhead included; 0: none is kept.
-        """
         super().__init__(limit_bytes, metrics.result_cache_bytes.inc)
         self._metrics = metrics
 

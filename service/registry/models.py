@@ -173,7 +173,7 @@ class ModelRegistry:
         return [pipeline.mailbox for pipeline in pipelines if pipeline is not None]
 
     def _queued_source_tokens(self, priority: Priority) -> int:
-        return sum(mailbox.queued_source_tokens_of(priority) for mailbox in self._mailboxes())
+        return sum(mailbox.waiting.source_tokens_of(priority) for mailbox in self._mailboxes())
 
     def _retire(self, model: ServedModel) -> None:
         task = asyncio.create_task(self._end_when_idle(model))

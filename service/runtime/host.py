@@ -41,14 +41,7 @@ class EncoderSession:
         self._pad_id = bundle.manifest.pad_id
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
-        """Run the encoder over a micro-batch.
-
-        Args:
-            sources: ids of each source, none empty.
-
-        Returns:
-            The memory of each source, [its length, decoder_layers * 2 * heads * head_dim].
-        """
+        """Run the encoder; gives the memory of each source, [its length, decoder_layers * 2 * heads * head_dim]."""
         (memory,) = self.session.run([MEMORY], encoder_feeds(sources, self._pad_id))
         return [memory[row, : len(ids)] for row, ids in enumerate(sources)]
 
@@ -61,11 +54,7 @@ class DecoderSession:
     """The decoder graph; thread-safe. Each thread runs its own `DecoderStep`."""
 
     def __init__(self, bundle: Bundle, *, run_threads: int = 1, packed: bool = True, shortlist: bool = True) -> None:
-        """Load the decoder graph and the one that searches its logits.
-
-        Args:
-            run_threads, packed: as for `open_session`.
-            shortlist: choose only from the candidates of each segment, where the bundle has a shortlist.
+        """Load the decoder graph and the one that searches its logits; the arguments are those of `open_graphs`.
 
         Raises:
             BundleError: one of the graphs cannot be loaded.

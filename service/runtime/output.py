@@ -112,7 +112,6 @@ class SlotOutputs:
         """Make slots without candidates.
 
         Args:
-            layer: the output layer of all slots.
             next_ids: [slots], where the best candidate of each slot is written.
             logits: [slots, vocabulary_size], where `spread` writes.
         """

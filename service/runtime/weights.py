@@ -17,7 +17,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from dragoman.bundle import WEIGHTS
-from service.runtime.onnx_file import FLOAT, FLOAT16, INT8, Constant, Content, Graph, Node
+from service.runtime.onnx_file import FLOAT, FLOAT16, INT8, Constant, Content, Graph
 from service.runtime.saturation import PRODUCTS
 
 _TYPES: Final[Mapping[int, type[np.generic]]] = {FLOAT: np.float32, INT8: np.int8, FLOAT16: np.float16}
@@ -48,7 +48,9 @@ class Weights(NamedTuple):
 
 def unpacked(graph: Graph, weights: Weights) -> dict[str, onnxruntime.OrtValue]:
     """Give the constants of the weights file that a session reads unpacked, by name; they must outlive the session."""
-    names = {name for node in graph.nodes for place, name in enumerate(node.inputs) if not _is_packed(node, place)}
+    names = {
+        name for node in graph.nodes for place, name in enumerate(node.inputs) if place != _PACKED.get(node.operator)
+    }
     return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numbers) for name, numbers in _read(graph, weights, names)}
 
 
@@ -60,10 +62,6 @@ def defaults(graph: Graph, weights: Weights) -> dict[str, NDArray[np.generic]]:
         if (constant := graph.constants[name]).place is None
     }
     return inside | dict(_read(graph, weights, set(graph.defaults)))
-
-
-def _is_packed(node: Node, place: int) -> bool:
-    return place == _PACKED.get(node.operator)
 
 
 _shared: Final[WeakValueDictionary[tuple[str, int, int], NDArray[np.uint8]]] = WeakValueDictionary()

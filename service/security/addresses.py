@@ -18,14 +18,7 @@ def cannot_listen(address: Address, flag: str, error: OSError) -> OSError:
 
 
 def _places(address: Address) -> list[Any]:
-    """Look up the addresses of the host.
-
-    Returns:
-        As `socket.getaddrinfo`.
-
-    Raises:
-        OSError: the host is unknown.
-    """
+    """Look up the addresses of the host as `socket.getaddrinfo` gives them; raises OSError for an unknown host."""
     return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
 
 

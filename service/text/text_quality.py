@@ -59,11 +59,6 @@ class TextQuality:
     """
 
     def __init__(self, estimator: Estimator, source_language: str, target_language: str) -> None:
-        """Begin a text.
-
-        Args:
-            source_language: code of its language; "": not known. `target_language` likewise.
-        """
         self.segments: list[SegmentQuality] = []
         self._estimator = estimator
         self._languages = (source_language, target_language)

@@ -299,7 +299,7 @@ def test_what_is_wrong_with_a_field_names_others_by_their_flags(
         """
 from service.calls.limits import bad_beam, invalid
 def run(arguments):
-    raise invalid([*bad_beam(4, 1.0, 5, 32, "options.", sampled=True)])
+    raise invalid([*bad_beam(4, 1.0, 5, 32, sampled=True)])
 """,
     )
     assert main(["translate"]) == 2

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,7 +119,7 @@ def exported(checkpoint: Path, target: Callable[..., Target], corpus: Corpus) ->
     def exported(precision: Precision) -> Exported:
         def make(folder: Path) -> None:
             parity = export_bundle(checkpoint, folder / "bundle", target(precision), corpus)
-            (folder / PARITY).write_text(json.dumps(parity.as_dict()))
+            (folder / PARITY).write_text(json.dumps(asdict(parity)))
 
         folder = made_once(f"bundle of the tests of export, {precision}", make)
         return Exported(Bundle.open(folder / "bundle"), Parity(**json.loads((folder / PARITY).read_text())))

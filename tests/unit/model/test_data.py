@@ -9,7 +9,7 @@ def test_tensors_of_arrays() -> None:
     batch = Batch.of(arrays)
     assert batch.source.tolist() == [[5, 2]]
     assert batch.target_out.tolist() == [[6, 7, 2]]
-    assert {side.dtype for side in vars(batch).values()} == {torch.int64}
+    assert {side.dtype for side in batch} == {torch.int64}
 
 
 def test_pad() -> None:

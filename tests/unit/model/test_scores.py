@@ -21,8 +21,3 @@ def test_worse_scores_less() -> None:
     far = score(["Nein.", "Nie."], REFERENCES)
     assert far.bleu < close.bleu
     assert far.chrf < close.chrf
-
-
-def test_as_dict_is_all_of_it() -> None:
-    scores = score(REFERENCES, REFERENCES)
-    assert type(scores)(**scores.as_dict()) == scores

@@ -9,10 +9,11 @@ from service.model_locations import ModelLocations
 from service.settings import Settings
 
 
-@pytest.mark.parametrize("find", [model_locations.find, model_locations.bring])
-def test_without_a_plugin_names_are_folders(find, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bring_in", [False, True])
+def test_without_a_plugin_names_are_folders(bring_in: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "load", lambda group: [])
-    assert find(Settings(models="a/b,firefox:en-de")) == ModelLocations([Path("a/b"), Path("firefox:en-de")])
+    found = model_locations.find(Settings(models="a/b,firefox:en-de"), bring_in=bring_in)
+    assert found == ModelLocations([Path("a/b"), Path("firefox:en-de")])
 
 
 def test_a_plugin_is_told_whether_it_may_import(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,9 +24,6 @@ def test_a_plugin_is_told_whether_it_may_import(monkeypatch: pytest.MonkeyPatch)
         return ModelLocations([Path("b")], "en", on_demand=True)
 
     monkeypatch.setattr(plugins, "load", lambda group: [find_models] if group == plugins.MODELS else [])
-    assert (
-        model_locations.find(settings)
-        == model_locations.bring(settings)
-        == ModelLocations([Path("b")], "en", on_demand=True)
-    )
+    for bring_in in (False, True):
+        assert model_locations.find(settings, bring_in=bring_in) == ModelLocations([Path("b")], "en", on_demand=True)
     assert asked == [(settings, False), (settings, True)]

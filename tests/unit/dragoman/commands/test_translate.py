@@ -131,7 +131,7 @@ def test_json_has_alternatives_where_they_are_asked_for(monkeypatch, capfd) -> N
     asked = translations_of(monkeypatch, MORNING)
     assert main(["translate", "--json", "a"]) == 0
     assert "alternatives" not in json.loads(capfd.readouterr().out)
-    assert (asked["beam_size"], asked["length_penalty"], asked["alternatives"]) == (0, None, 0)
+    assert (asked["beam_size"], asked["length_penalty"], asked["alternatives"]) == (None, None, None)
 
 
 ALIGNED = Translation(

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from dragoman.documents.markdown import read_markdown
+from dragoman.documents.markdown import MarkdownDocument
 from tests.unit.dragoman.documents.pretend import translated
 
 PAGE = """\
@@ -100,7 +100,7 @@ PIECES = [
 
 
 def shown(content: str) -> list[str]:
-    return [text.html for text in read_markdown(content.encode()).texts]
+    return [text.html for text in MarkdownDocument(content.encode()).texts]
 
 
 def rendered(content: bytes) -> str:
@@ -110,20 +110,20 @@ def rendered(content: bytes) -> str:
 
 
 def test_what_is_no_text_stays_byte_for_byte() -> None:
-    document = read_markdown(PAGE.encode())
+    document = MarkdownDocument(PAGE.encode())
     assert document.write([None] * len(document.texts)) == PAGE.encode()
-    assert translated(read_markdown(PAGE.encode())).decode() == SHOUTED
+    assert translated(MarkdownDocument(PAGE.encode())).decode() == SHOUTED
     assert [text.place for text in document.texts][:3] == ["line 5", "line 7", "line 12"]
 
 
 def test_ends_of_lines_and_a_byte_order_mark_stay() -> None:
     content = b"\xef\xbb\xbf# One\r\n\r\ntwo\r\n  three\r\n"
-    assert translated(read_markdown(content)) == b"\xef\xbb\xbf# ONE\r\n\r\nTWO\r\n  THREE\r\n"
+    assert translated(MarkdownDocument(content)) == b"\xef\xbb\xbf# ONE\r\n\r\nTWO\r\n  THREE\r\n"
 
 
 def test_links_by_their_text_keep_their_targets() -> None:
     targets = "\n\n[a_b *the guide*]: x\n[web]: y\n[a cat]: z\n"
-    document = read_markdown(f"See [a_b *the\nguide*], [Web][], ![a cat], [it][Web] and [none].{targets}".encode())
+    document = MarkdownDocument(f"See [a_b *the\nguide*], [Web][], ![a cat], [it][Web] and [none].{targets}".encode())
     words, found, rest = translated(document).decode().partition("\n\n")
     expected = "SEE [A_B *THE GUIDE*][a_b *the guide*], [WEB][Web], ![A CAT][a cat], [IT][Web] AND [NONE]."
     assert " ".join(words.split()) == expected
@@ -137,21 +137,21 @@ def test_a_footnote_is_no_link_and_a_text_of_its_own() -> None:
         '<wbr id="0"> Door more',
         '<wbr id="0"> two words',
     ]
-    assert translated(read_markdown(content.encode())).decode() == (
+    assert translated(MarkdownDocument(content.encode())).decode() == (
         "A HOUSE[^1] WITH\nDOORS[^b].\n[^1]: https://example.com/a\n[^b]: DOOR\n    MORE\n\n[^c]: TWO WORDS\n"
     )
-    document = read_markdown(b"one two three[^a]: x\nfour\n")  # a broken line would begin a footnote
+    document = MarkdownDocument(b"one two three[^a]: x\nfour\n")  # a broken line would begin a footnote
     assert document.write(['one two three four <wbr id="0"> x']) == b"one two three four [^a]:\nx\n"
 
 
 def test_tags_go_with_their_words() -> None:
-    document = read_markdown(b"- the *red* `a b` [cat](x)\n")
+    document = MarkdownDocument(b"- the *red* `a b` [cat](x)\n")
     html = 'the <span id="0">red</span> {#1} <span id="2">cat</span>'
     assert [text.html for text in document.texts] == [html]
     moved = 'le <span id="2">chat</span> <span id="0">rouge</span> {#1}'
     assert document.write([moved]) == b"- le [chat](x) *rouge* `a b`\n"
     assert document.write(["sans code"]) == b"- the *red* `a b` [cat](x)\n"
-    assert read_markdown(b"a {#1} `b`").write(["{#1} {#1}"]) == b"a {#1} `b`"
+    assert MarkdownDocument(b"a {#1} `b`").write(["{#1} {#1}"]) == b"a {#1} `b`"
 
 
 CONTAINERS = """\
@@ -223,14 +223,14 @@ CONTAINERS_SHOUTED = (
 
 
 def test_fences_of_containers_stay_and_their_titles_are_translated() -> None:
-    document = read_markdown(CONTAINERS.encode())
+    document = MarkdownDocument(CONTAINERS.encode())
     assert document.write([None] * len(document.texts)) == CONTAINERS.encode()
     assert translated(document).decode() == CONTAINERS_SHOUTED
-    assert translated(read_markdown(b"\xef\xbb\xbf:::a a\r\n")) == b"\xef\xbb\xbf:::a A\r\n"
+    assert translated(MarkdownDocument(b"\xef\xbb\xbf:::a a\r\n")) == b"\xef\xbb\xbf:::a A\r\n"
 
 
 def test_a_translation_does_not_become_a_fence() -> None:
-    assert read_markdown(b"a").write(["::: b"]) == b"\\::: b"
+    assert MarkdownDocument(b"a").write(["::: b"]) == b"\\::: b"
 
 
 @pytest.mark.parametrize(
@@ -289,12 +289,12 @@ def test_what_is_no_text_is_not_translated(content: str) -> None:
     ],
 )
 def test_a_translation_is_read_as_text(content: str, translation: str, written: str) -> None:
-    assert read_markdown(content.encode()).write([translation]).decode() == written
+    assert MarkdownDocument(content.encode()).write([translation]).decode() == written
 
 
 @pytest.mark.parametrize("content", ["one <!-- x --> *two*", "> one <!-- x --> *two*", "one <div> *two*"])
 def test_a_text_stays_whose_translation_is_no_text(content: str) -> None:
-    document = read_markdown(content.encode())
+    document = MarkdownDocument(content.encode())
     moved = '<wbr id="0"> <span id="1">zwei</span> eins'
     assert document.write([moved]) == content.encode()
 
@@ -303,7 +303,7 @@ def test_a_text_stays_whose_translation_is_no_text(content: str) -> None:
 @example(["a", "\r", "b", "\t", "c"])
 def test_any_text_says_the_same_afterwards(pieces: list[str]) -> None:
     content = "".join(pieces).encode()
-    document = read_markdown(content)
+    document = MarkdownDocument(content)
     assert document.write([None] * len(document.texts)) == content
     assert rendered(document.write([text.html for text in document.texts])) == rendered(content)
 
@@ -311,6 +311,6 @@ def test_any_text_says_the_same_afterwards(pieces: list[str]) -> None:
 @pytest.mark.parametrize("piece", ["[", "![", "*a ", "<b>a", "> ", "- ", "a  \n", "a\n\n", "`", "[a](b ", "https://"])
 def test_pages_of_strangers_come_back(piece: str) -> None:
     content = (piece * 3000 + "a").encode()
-    document = read_markdown(content)
+    document = MarkdownDocument(content)
     assert document.write([None] * len(document.texts)) == content
     assert translated(document)

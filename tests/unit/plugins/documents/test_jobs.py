@@ -19,7 +19,7 @@ from dragoman.errors import (
     RateLimitedError,
 )
 from plugins.documents import jobs as document_jobs
-from plugins.documents.documents import AskedDocument, Documents
+from plugins.documents.documents import AskedDocument
 from plugins.documents.folder import SharedFolder
 from plugins.documents.jobs import DocumentJob, DocumentJobs
 from plugins.documents.process import DocumentProcess
@@ -44,7 +44,7 @@ def context(client: str = "alice", timeout_s: float = 100.0) -> CallContext:
 
 @pytest.fixture
 def jobs(played: PlayedEngine) -> DocumentJobs:
-    return DocumentJobs(Documents(played.handlers, played.gate, played.metrics, 1024), played.handlers)
+    return DocumentJobs(played.handlers)
 
 
 async def finish(played: PlayedEngine, job: DocumentJob) -> bytes:
@@ -168,7 +168,7 @@ async def test_a_server_that_ends_takes_no_document(jobs: DocumentJobs, played: 
 
 async def test_a_call_is_let_in_before_its_document_is_read(played: PlayedEngine) -> None:
     handlers = keyed(played, requests_per_s=0.01, burst=1)
-    jobs = DocumentJobs(Documents(handlers, played.gate, played.metrics, 1024), handlers)
+    jobs = DocumentJobs(handlers)
     caller = handlers.identify("BatchTranslateText", "ipv4:192.0.2.7:1", [("x-api-key", KEY)])
     slow = CallContext(caller, time.monotonic() + 100, protocol=CallProtocol.DEEPL)
     first = await jobs.begin(asked(), slow)
@@ -214,8 +214,7 @@ async def test_a_document_that_is_written_counts_as_a_call(jobs: DocumentJobs, p
 @pytest.fixture
 def two(played: PlayedEngine, tmp_path: Path) -> tuple[DocumentJobs, DocumentJobs]:
     """Two servers that share a folder."""
-    documents = Documents(played.handlers, played.gate, played.metrics, 1024)
-    first, second = (DocumentJobs(documents, played.handlers, SharedFolder(tmp_path)) for _ in range(2))
+    first, second = (DocumentJobs(played.handlers, SharedFolder(tmp_path)) for _ in range(2))
     return first, second
 
 

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from filelock import FileLock
 from dragoman.errors import DataError
 from plugins.library.names import Name
 from plugins.library.store import Store
-from service.model_locations import bring, find
+from service import model_locations
 from service.settings import Settings
 from tests import web
 from tests.server_process import BUNDLE, REPOSITORY
@@ -19,6 +20,8 @@ from tests.shelved import shelve
 from tests.web import Web, firefox_list
 
 OPUS = Name("hub", "someone/opus-mt-en-de")
+bring = partial(model_locations.find, bring_in=True)
+find = partial(model_locations.find, bring_in=False)
 
 
 @pytest.fixture
@@ -105,7 +108,8 @@ def test_the_folder_of_a_model_has_another_name_once_a_file_of_it_is_written(roo
 
 def test_a_second_process_waits_for_the_first_and_takes_what_that_has_made(root: Path) -> None:
     program = (
-        "from service.model_locations import bring; from service.settings import load; print(*bring(load()).folders)"
+        "from service.model_locations import find; from service.settings import load; "
+        "print(*find(load(), bring_in=True).folders)"
     )
     with FileLock(Store(root).lock_file(OPUS)):
         second = subprocess.Popen(
@@ -125,7 +129,7 @@ def test_a_second_process_waits_for_the_first_and_takes_what_that_has_made(root:
 
 def test_a_process_that_is_told_to_end_ends_its_import_and_leaves_nothing(root: Path, server: Web) -> None:
     server.silent = True
-    program = "from service.model_locations import bring; from service.settings import load; bring(load())"
+    program = "from service.model_locations import find; from service.settings import load; find(load(), bring_in=True)"
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         env={**os.environ, "DRAGOMAN_MODELS": str(OPUS), "HF_ENDPOINT": server.address},

@@ -21,7 +21,7 @@ def app_of(played: PlayedEngine, max_request_bytes: int = 1_000_000) -> ASGIApp:
     calls = ParameterCalls(
         Calls(played.handlers, max_request_bytes, TrustedProxies([])), CallProtocol.DEEPL, "auth_key"
     )
-    return application.make(DeepL(played.handlers, calls, played.gate.catalog).routes(), [])
+    return application.make(DeepL(played.handlers, calls).routes(), [])
 
 
 @pytest.mark.parametrize(

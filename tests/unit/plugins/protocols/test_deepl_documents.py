@@ -6,7 +6,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from dragoman.errors import InternalError
-from plugins.documents.documents import AskedDocument, Documents
+from plugins.documents.documents import AskedDocument
 from plugins.documents.jobs import DocumentJobs
 from plugins.http import application
 from plugins.http.calls import Calls
@@ -24,7 +24,7 @@ from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine
 
 @pytest.fixture
 def jobs(played: PlayedEngine) -> DocumentJobs:
-    return DocumentJobs(Documents(played.handlers, played.gate, played.metrics, 1024), played.handlers)
+    return DocumentJobs(played.handlers)
 
 
 @pytest.fixture

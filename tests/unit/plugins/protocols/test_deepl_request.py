@@ -18,7 +18,7 @@ def test_little_is_needed() -> None:
 
 
 def test_glossaries_and_tags() -> None:
-    asked = asked_of(
+    asked, _ = asked_of(
         LEAST
         | {
             "source_lang": "EN",
@@ -30,11 +30,11 @@ def test_glossaries_and_tags() -> None:
             "non_splitting_tags": "b",
             "outline_detection": "0",
         }
-    ).request
+    )
     assert (asked.source_language_code, asked.mime_type) == ("EN", "text/xml")
     assert asked.options.glossary == pb.Glossary(names=["one", "two", "three"])
     assert asked.options.xml_tags == pb.XmlTags(splitting=["p", "q", "r"], kept=["x", "y"])
-    html = asked_of(LEAST | {"tag_handling": "html"}).request
+    html, _ = asked_of(LEAST | {"tag_handling": "html"})
     assert (html.mime_type, html.options) == ("text/html", pb.TranslateOptions())
 
 

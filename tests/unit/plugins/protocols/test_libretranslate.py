@@ -24,8 +24,7 @@ ASKED = {"q": "tom", "source": "en", "target": "de"}
 def app_of(played: PlayedEngine, handlers: TranslationHandlers | None = None) -> ASGIApp:
     handlers = handlers or played.handlers
     calls = ParameterCalls(Calls(handlers, 9_000_000, TrustedProxies([])), CallProtocol.LIBRETRANSLATE, "api_key")
-    api = LibreTranslate(handlers, calls, played.gate.catalog, asks_for_keys=False)
-    return application.make(api.routes(), [])
+    return application.make(LibreTranslate(handlers, calls).routes(), [])
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/translate"), ("GET", "/languages"), ("POST", "/detect")])

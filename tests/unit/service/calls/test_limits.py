@@ -48,9 +48,9 @@ def test_a_beam_is_served_or_what_is_wrong_with_it_is_named(
     size: int, penalty: float, wanted: int, slots: int, sampled: bool
 ) -> None:
     limit = 1 if sampled else min(16, slots)
-    bad = {"o.beam_size": size > limit, "o.alternatives": wanted > min(size or limit, limit)}
-    bad["o.length_penalty"] = not -10 <= penalty <= 10
-    found = [field for field, _ in bad_beam(size, penalty, wanted, slots, "o.", sampled=sampled)]
+    bad = {"options.beam_size": size > limit, "options.alternatives": wanted > min(size or limit, limit)}
+    bad["options.length_penalty"] = not -10 <= penalty <= 10
+    found = [field for field, _ in bad_beam(size, penalty, wanted, slots, sampled=sampled)]
     assert found == [field for field, wrong in bad.items() if wrong]
 
 
@@ -62,9 +62,9 @@ def test_the_limit_of_a_beam_and_where_it_comes_from_are_said(slots: int, most: 
 
 @given(st.floats(), st.floats())
 def test_draws_are_served_or_what_is_wrong_with_them_is_named(temperature: float, top_p: float) -> None:
-    bad = {"o.temperature": not 0.01 <= temperature <= 10, "o.top_p": not 0 < top_p <= 1}
-    found = [field for field, _ in bad_sampling(Sampling(0, temperature=temperature, top_p=top_p), "o.")]
-    assert found == [field for field, wrong in bad.items() if wrong]
+    bad = {"temperature": not 0.01 <= temperature <= 10, "top_p": not 0 < top_p <= 1}
+    found = [field for field, _ in bad_sampling(Sampling(0, temperature=temperature, top_p=top_p))]
+    assert found == [f"options.sampling.{field}" for field, wrong in bad.items() if wrong]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,6 @@ def test_draws_are_served_or_what_is_wrong_with_them_is_named(temperature: float
 )
 def test_a_prefix_is_taken_or_what_is_wrong_with_it_is_named(manifest, tokenizer, target_prefix, said) -> None:
     limit_tokens = 2 if said and "fewer" in said else manifest.max_target_tokens
-    found = list(bad_prefix(target_prefix, Translator(manifest, tokenizer), limit_tokens, "o."))
-    assert [field for field, _ in found] == (["o.target_prefix"] if said else [])
+    found = list(bad_prefix(target_prefix, Translator(manifest, tokenizer), limit_tokens))
+    assert [field for field, _ in found] == (["options.target_prefix"] if said else [])
     assert all(description.startswith(said) for _, description in found)

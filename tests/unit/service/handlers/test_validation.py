@@ -98,9 +98,9 @@ def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> 
 
 def test_a_good_request_has_its_model_and_the_limit_of_its_segments(catalog: Catalog, manifest: Manifest) -> None:
     route = check(request(), catalog, SETTINGS)
-    assert (route.model.manifest.name, route.options.max_target_tokens) == ("en-de", manifest.max_target_tokens)
+    assert (route.model_name, route.options.max_target_tokens) == ("en-de", manifest.max_target_tokens)
     by_languages = request(model="", source_language_code="DE", target_language_code="en", mime_type="text/html")
-    assert check(by_languages, catalog, SETTINGS).model.manifest.name == "de-en"
+    assert check(by_languages, catalog, SETTINGS).model_name == "de-en"
     assert check(request(options={"max_target_tokens": 3}), catalog, SETTINGS).options.max_target_tokens == 3
 
 
@@ -115,7 +115,7 @@ def test_all_that_is_wrong_is_named_at_once_and_nothing_else(catalog, fields: se
     expected |= {"contents": "must hold 1 to 3 texts, holds 4"} if count else {}
     expected |= {"options.max_target_tokens": "must be at most 32 for model en-de, is 10000"} if tokens else {}
     if not expected:
-        assert check(asked, catalog, SETTINGS).model.manifest.name == "en-de"
+        assert check(asked, catalog, SETTINGS).model_name == "en-de"
         return
     found = wrong(catalog, asked)
     assert found.keys() == expected.keys()
@@ -143,7 +143,7 @@ def test_a_request_is_served_or_refused_for_a_reason_that_it_has(catalog, source
 def outcome(asked: pb.TranslateTextRequest, catalog: Catalog) -> tuple[type[Exception] | None, object]:
     """Gives the kind of the error with the fields that it names, or None with the name of the model."""
     try:
-        return None, check(asked, catalog, SETTINGS).model.manifest.name
+        return None, check(asked, catalog, SETTINGS).model_name
     except InvalidRequestError as error:
         return type(error), {field for field, _ in error.violations}
 
@@ -251,9 +251,10 @@ def test_words_of_html_have_no_alignments(catalog) -> None:
     ],
 )
 def test_a_beam_is_as_wide_as_asked_for_or_as_the_alternatives_need(catalog, options: dict, size: int) -> None:
-    assert check(request(options=options), catalog, SETTINGS).beam_size == size
+    assert check(request(options=options), catalog, SETTINGS).options.decoding.beam_size == size
     config = pb.BatchTranslateTextConfig(model="en-de", options=options)
-    assert check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS).beam_size == size
+    route = check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS)
+    assert route.options.decoding.beam_size == size
 
 
 @pytest.mark.parametrize(
@@ -297,17 +298,17 @@ def test_draws_have_a_beam_of_one_whatever_the_server_does_else(catalog) -> None
     assert SETTINGS.beam_size == 2
     for options in ({}, {"beam_size": 1}, {"alternatives": 1}):
         route = check(request(options={**options, "sampling": {"seed": 0}}), catalog, SETTINGS)
-        assert (route.beam_size, route.options.decoding.sampling, route.seed) == (1, Sampling(0), 0)
+        assert (route.options.decoding.beam_size, route.options.decoding.sampling) == (1, Sampling(0))
     asked = {"temperature": 0.01, "top_k": 2**32 - 1, "top_p": 1.0, "seed": 2**32 - 1}
     config = pb.BatchTranslateTextConfig(model="en-de", options={"sampling": asked})
     route = check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS)
     assert route.options.decoding.sampling == Sampling(**asked)
-    assert check(request(), catalog, SETTINGS).seed is None
+    assert check(request(), catalog, SETTINGS).options.decoding.sampling is None
 
 
 def test_a_seed_that_is_not_given_is_drawn(catalog) -> None:
     asked = request(options={"sampling": {}})
-    assert len({check(asked, catalog, SETTINGS).seed for _ in range(10)}) > 5
+    assert len({check(asked, catalog, SETTINGS).options.decoding.sampling.seed for _ in range(10)}) > 5
 
 
 @pytest.mark.parametrize(
@@ -376,7 +377,7 @@ def test_a_bad_value_is_repeated_in_part_only(catalog) -> None:
 def test_the_first_message_of_a_batch_holds_the_config_and_nothing_else(catalog) -> None:
     config = {"model": "en-de", "options": {"max_target_tokens": 5}}
     route = check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS)
-    assert (route.model.manifest.name, route.options.max_target_tokens) == ("en-de", 5)
+    assert (route.model_name, route.options.max_target_tokens) == ("en-de", 5)
     for asked, field in (
         (pb.BatchTranslateTextRequest(contents=["a"]), "config"),
         (pb.BatchTranslateTextRequest(config=config, contents=["a"]), "contents"),

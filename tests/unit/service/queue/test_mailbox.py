@@ -684,7 +684,7 @@ def test_clients_are_served_in_turn_and_priorities_first() -> None:
     [alone] = segments(10, client="c")
     mailbox.submit([alone])
     assert mailbox.waiting.clients == 3
-    assert mailbox.queued_source_tokens_of(Priority.BULK) == 200
+    assert mailbox.waiting.source_tokens_of(Priority.BULK) == 200
     taken = mailbox.take(0, 5, wait=False) or []
     assert alone in taken
     assert not set(taken) & set(bulk)

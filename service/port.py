@@ -4,7 +4,6 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.registry.health import Health
 from service.security.access import Access
@@ -17,7 +16,6 @@ class PortParts(NamedTuple):
 
     settings: Settings
     metrics: Metrics
-    gate: Gate
     handlers: TranslationHandlers
     health: Health
     access: Access

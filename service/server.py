@@ -123,7 +123,7 @@ class _Server:
             Translation(handlers, settings.max_request_bytes),
             *(make(handlers, settings) for make in plugins.load(plugins.SERVICES)),
         ]
-        parts = PortParts(settings, metrics, self._gate, handlers, self._health, access)
+        parts = PortParts(settings, metrics, handlers, self._health, access)
         self._ports: list[Port] = [make(parts) for make in plugins.load(plugins.PORTS)]
         self._failures = (self._registry.failed, *(port.lost for port in self._ports))
         self._folders = folders_of(settings, metrics, self._memory, glossaries, self._registry, self._health)

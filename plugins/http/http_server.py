@@ -34,7 +34,7 @@ class HttpServer:
     """
 
     def __init__(self, server: PortParts) -> None:
-        settings, metrics, _, handlers, health, access = server
+        settings, metrics, handlers, health, access = server
         certificates, asks_for_keys = access.certificates, access.asks_for_keys
         self._address = settings.http_address
         self._scheme = "http" if certificates is None else "https"

@@ -35,7 +35,10 @@ class FinishReason(enum.Enum):
 
 def worst(reasons: Collection[FinishReason | None]) -> FinishReason:
     """Choose the worst reason of the translations that become one text."""
-    return next((each for each in (FinishReason.LENGTH, FinishReason.REPETITION) if each in reasons), FinishReason.EOS)
+    for reason in (FinishReason.LENGTH, FinishReason.REPETITION):
+        if reason in reasons:
+            return reason
+    return FinishReason.EOS
 
 
 # The attention of one token of a translation over the tokens of the source, [source tokens]; the numbers add up to 1.

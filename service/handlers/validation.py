@@ -109,7 +109,11 @@ def route(
 
 def check_texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> None:
     """Check the fields of a request that its route does not depend on: its texts and its id."""
-    raise_if_any([*_texts(request, settings, one_answer=one_answer), *_request_id(request)])
+    violations = _texts(request, settings, one_answer=one_answer)
+    if request.request_id:
+        violations += _request_id(request)
+    if violations:
+        raise invalid(violations)
 
 
 def check_undetected(

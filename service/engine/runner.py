@@ -145,12 +145,7 @@ class Runner:
         try:
             ids = self._step.run(slots).tolist()
         except Exception as error:
-            ids = [None] * slots
-
-            def run(start: int, stop: int) -> None:
-                ids[start:stop] = self._step.run(stop - start, start).tolist()
-
-            self._isolate(run, slots, "decoder", self._decode_probe, error)
+            ids = self._run_in_halves(slots, error)
         self.table.commit(slots)
         return ids
 
@@ -193,6 +188,16 @@ class Runner:
                     self.table.force(*edit)
                 case Move():
                     self.table.move(*edit)
+
+    def _run_in_halves(self, slots: int, error: Exception) -> list[int | None]:
+        """Decode one token of each of the first slots, after a run over all of them has failed."""
+        ids: list[int | None] = [None] * slots
+
+        def run(start: int, stop: int) -> None:
+            ids[start:stop] = self._step.run(stop - start, start).tolist()
+
+        self._isolate(run, slots, "decoder", self._decode_probe, error)
+        return ids
 
     def _isolate(
         self,

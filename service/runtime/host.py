@@ -54,7 +54,11 @@ class DecoderSession:
     """The decoder graph; thread-safe. Each thread runs its own `DecoderStep`."""
 
     def __init__(self, bundle: Bundle, *, run_threads: int = 1, packed: bool = True, shortlist: bool = True) -> None:
-        """Load the decoder graph and the one that searches its logits; the arguments are those of `open_graphs`.
+        """Load the decoder graph and the one that searches its logits.
+
+        Args:
+            run_threads, packed: as for `open_session`.
+            shortlist: choose only from the candidates of each segment, where the bundle has a shortlist.
 
         Raises:
             BundleError: one of the graphs cannot be loaded.

@@ -15,6 +15,8 @@ from model.stand_ins import MOST, STAND_INS
 _WORD: Final = re.compile(r"(?<!\S)[\"'(\[„“«]*([^\s\"'(\[„“«](?:\S*[^\s\"')\].,;:!?…”“»])?)[\"')\].,;:!?…”“»]*(?!\S)")
 _MARK: Final = re.compile(r"(?<=[^\W_])[,;:.!?](?= )")
 _NAMES_BY_NAMES: Final = 0.7  # the share of names that are replaced by names; the others by any item
+_OWNER: Final = re.compile(r"\b([^\W\d_]{2,})['’]s\b")
+_SIBILANTS: Final = "sxzß"
 _END_MARKS: Final = " .!?…:;,"
 _IN_FRONT: Final = ("{} ", "{}: ", "{}, ", "({}) ", "- {} ")
 _BETWEEN: Final = (" {}", " {}", " ({})")
@@ -36,9 +38,10 @@ def copies(pair: Pair, random: Random) -> Pair:
 
 
 def names(pair: Pair, random: Random) -> Pair:
-    """Replace one or two items that both sides share by made-up names, addresses, numbers or placeholders."""
+    """Replace names before a genitive s, and one or two other items that both sides share, by made-up items."""
     shared = _shared(*pair)
-    return _put(pair, random.sample(shared, min(len(shared), random.choice((1, 2)))), _copied, random)
+    pair = _put(pair, random.sample(shared, min(len(shared), random.choice((1, 2)))), _copied, random)
+    return _put(pair, _owners(*pair), _owner, random)
 
 
 def stand_ins(pair: Pair, random: Random) -> Pair:
@@ -55,6 +58,11 @@ def _copied(old: str, random: Random) -> str:
     if old.isalpha() and random.random() < _NAMES_BY_NAMES:
         return invention.name(random)
     return invention.copied(random)
+
+
+def _owner(old: str, random: Random) -> str:
+    """Make up a name to which both languages add an s."""
+    return invention.name(random).rstrip(_SIBILANTS)
 
 
 def _places(pair: Pair, count: int, random: Random) -> list[_Place]:
@@ -89,6 +97,18 @@ def _shared(source: str, target: str) -> list[_Place]:
         and word.start(1) not in times[0]
         and spans[word[1]][0] not in times[1]
     ]
+
+
+def _owners(source: str, target: str) -> list[_Place]:
+    """Find the names that stand once in each side, with 's in one and s in the other: Tom's, Toms."""
+    english, german = (target, source) if _OWNER.search(target) else (source, target)
+    places = []
+    for owner in _OWNER.finditer(english):
+        others = list(re.finditer(rf"\b{owner[1]}(?=s\b)", german))
+        if len(others) == english.count(owner[1]) == 1 and _is_name(owner[1], is_first=owner.start() == 0):
+            spans = owner.span(1), others[0].span()
+            places.append(_Place(*(spans if english is source else spans[::-1]), ("{}",)))
+    return places
 
 
 def _is_name(word: str, *, is_first: bool) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+_KNOWN: Final = 0.25  # the share of listed names: a model that reads them too often writes them in place of others
 _FILE: Final = Path(__file__).with_name("words.toml")
 _WORDS: Final[dict[str, tuple[str, ...]]] = {
     name: tuple(listed.split()) for name, listed in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
@@ -64,7 +65,7 @@ def _new(random: Random) -> str:
 
 def _person(random: Random) -> str:
     first, last = (
-        _word(kind, random) if random.random() < 0.5 else _new(random) for kind in ("first_names", "last_names")
+        _word(kind, random) if random.random() < _KNOWN else _new(random) for kind in ("first_names", "last_names")
     )
     return f"{first} {last}" if random.random() < 0.5 else random.choice((first, first, last))
 
@@ -72,7 +73,7 @@ def _person(random: Random) -> str:
 def _city(random: Random) -> str:
     return (
         _word("cities", random)
-        if random.random() < 0.5
+        if random.random() < _KNOWN
         else _new(random) + _word("places", random) * random.randint(0, 1)
     )
 

@@ -101,7 +101,7 @@ class ResultCache(LruStore[Key, Result]):
 
     def keep(self, key: Key, decode: Decode) -> None:
         """Keep the result of a decode, if an equal decode would end in the same way."""
-        if decode.finish_reason not in _LASTING or key.decoding.sampling is not None:
+        if not self.limit_bytes or decode.finish_reason not in _LASTING or key.decoding.sampling is not None:
             return
         result = Result.of(decode)
         self.put(key, result, size_bytes(key, result))

@@ -27,6 +27,19 @@ def test_names_give_way_and_nothing_is_put_between_words() -> None:
         assert copying.names(("We wait.", "Wir warten."), Random(seed)) == ("We wait.", "Wir warten.")
 
 
+def test_a_name_with_a_genitive_gives_way_on_both_sides_in_either_direction() -> None:
+    pair = ("We saw Tilda's dog, didn't we?", "Wir sahen Tildas Hund, oder?")
+    for seed in range(50):
+        english, german = copying.names(pair, Random(seed))
+        new = re.fullmatch(r"We saw (.+)'s dog, didn't we\?", english)
+        assert new is not None
+        assert new[1] != "Tilda"
+        assert new[1][-1] not in "sxzß"
+        assert german == f"Wir sahen {new[1]}s Hund, oder?"
+        assert copying.names(pair[::-1], Random(seed)) == (german, english)
+        assert copying.names(("It's a dog.", "Its ist ein Hund."), Random(seed))[0] == "It's a dog."
+
+
 def test_a_name_gives_way_to_names_most_of_all_and_to_words_that_nobody_has() -> None:
     made = [copying.copies(("Tom is here.", "Tom ist hier."), Random(seed)) for seed in range(400)]
     new = [source.removesuffix(" is here.") for source, _ in made if re.fullmatch(r"[^:,()-]+ is here\.", source)]

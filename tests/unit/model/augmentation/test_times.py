@@ -56,3 +56,39 @@ def test_each_of_several_times_changes_and_no_other_number() -> None:
         assert english.startswith("Ward 9: ")
         assert english.endswith(". Call 16.")
     assert len({german for _, german in drawn}) > 40
+
+
+def test_half_an_hour_is_named_by_the_next_hour_in_german() -> None:
+    hours = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    german_hours = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
+    pair = ("Half past two, or later?", "Halb drei oder später?")
+    drawn = {times(pair, Random(n)) for n in range(1000)}
+    for english, german in drawn:
+        assert times((german, english), Random(0))[::-1] == times((english, german), Random(0))
+        past, _, hour = english.removesuffix(", or later?").rpartition(" ")
+        kind, _, german_hour = german.removesuffix(" oder später?").rpartition(" ")
+        number = hours.index(hour)
+        if past == "Half past":
+            assert (kind, german_hour) == ("Halb", german_hours[(number + 1) % 12])
+        else:
+            assert (past, kind) in (("A quarter past", "Viertel nach"), ("A quarter to", "Viertel vor"))
+            assert german_hour == german_hours[number]
+    assert len(drawn) == 36
+
+
+@pytest.mark.parametrize(
+    ("english", "german"),
+    [
+        ("At half past two.", "Um halb zwei."),
+        ("At half past two or half past three.", "Um halb drei oder halb vier."),
+        ("At half past two.", "Um halb drei Uhr morgens."),
+        ("At a quarter past seven.", "Um viertel acht."),
+    ],
+)
+def test_a_pair_without_the_same_half_or_quarter_stays(english: str, german: str) -> None:
+    assert times((english, german), Random(0)) == (english, german)
+
+
+def test_a_half_in_the_middle_is_small_in_german() -> None:
+    drawn = {times(("At a quarter to two.", "Um Viertel vor zwei."), Random(n))[1] for n in range(300)}
+    assert {german.split()[1] for german in drawn} == {"halb", "Viertel"}

@@ -19,7 +19,7 @@ def is_first_name(word: str) -> bool:
 
 
 def name(random: Random) -> str:
-    """Make up the name of a person, a place or a company."""
+    """Make up the name of a person, a place, a company or a product."""
     return random.choice((_person, _person, _person, _city, _city, _company))(random)
 
 
@@ -79,6 +79,8 @@ def _city(random: Random) -> str:
 
 
 def _company(random: Random) -> str:
+    if random.random() < _KNOWN:
+        return _word("products", random)
     one, other = _word("words", random).capitalize(), _word("words", random).capitalize()
     own = random.choice((_new(random), f"{one}{other}", f"{one} {other}"))
     return own + random.choice(("", "", " GmbH", " AG", " Inc.", " Ltd", " SE"))

@@ -41,7 +41,7 @@ def names(pair: Pair, random: Random) -> Pair:
     """Replace names before a genitive s, and one or two other items that both sides share, by made-up items."""
     shared = _shared(*pair)
     pair = _put(pair, random.sample(shared, min(len(shared), random.choice((1, 2)))), _copied, random)
-    return _put(pair, _owners(*pair), _owner, random)
+    return in_either_order(pair, lambda english, german: _owned_by_others(english, german, random))
 
 
 def stand_ins(pair: Pair, random: Random) -> Pair:
@@ -58,11 +58,6 @@ def _copied(old: str, random: Random) -> str:
     if old.isalpha() and random.random() < _NAMES_BY_NAMES:
         return invention.name(random)
     return invention.copied(random)
-
-
-def _owner(old: str, random: Random) -> str:
-    """Make up a name to which both languages add an s."""
-    return invention.name(random).rstrip(_SIBILANTS)
 
 
 def _places(pair: Pair, count: int, random: Random) -> list[_Place]:
@@ -99,16 +94,17 @@ def _shared(source: str, target: str) -> list[_Place]:
     ]
 
 
-def _owners(source: str, target: str) -> list[_Place]:
-    """Find the names that stand once in each side, with 's in one and s in the other: Tom's, Toms."""
-    english, german = (target, source) if _OWNER.search(target) else (source, target)
+def _owned_by_others(english: str, german: str, random: Random) -> Pair | None:
+    """Replace the names that stand once in each side, before 's and before s: Tom's, Toms; None if there are none."""
     places = []
     for owner in _OWNER.finditer(english):
         others = list(re.finditer(rf"\b{owner[1]}(?=s\b)", german))
         if len(others) == english.count(owner[1]) == 1 and _is_name(owner[1], is_first=owner.start() == 0):
-            spans = owner.span(1), others[0].span()
-            places.append(_Place(*(spans if english is source else spans[::-1]), ("{}",)))
-    return places
+            places.append(_Place(owner.span(1), others[0].span(), ("{}",)))
+    if not places:
+        return None
+    # A name that ends in a sibilant has another genitive.
+    return _put((english, german), places, lambda _, random: invention.name(random).rstrip(_SIBILANTS), random)
 
 
 def _is_name(word: str, *, is_first: bool) -> bool:

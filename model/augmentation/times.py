@@ -13,38 +13,19 @@ _TWENTY_FOUR_HOURS: Final = re.compile(r"(?<![\d:.,])0?(?P<hour>1?\d|2[0-3])(?P<
 _FROM: Final = re.compile(r"\d ?(?:[-–—]|and|to|or|until) ?$")
 _HALVES: Final = ((" a.m.", " p.m."), (" a.m.", " p.m."), (" am", " pm"), ("am", "pm"), (" AM", " PM"))
 _WITH_MINUTES: Final = 0.6  # the share of new times with minutes
-_ENGLISH_HOURS: Final = (
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
+_HOURS: Final = (
+    *(("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier")),
+    *(("five", "fünf"), ("six", "sechs"), ("seven", "sieben"), ("eight", "acht")),
+    *(("nine", "neun"), ("ten", "zehn"), ("eleven", "elf"), ("twelve", "zwölf")),
 )
-_GERMAN_HOURS: Final = (
-    "eins",
-    "zwei",
-    "drei",
-    "vier",
-    "fünf",
-    "sechs",
-    "sieben",
-    "acht",
-    "neun",
-    "zehn",
-    "elf",
-    "zwölf",
-)
-_ENGLISH_WORDS: Final = re.compile(
-    rf"\b(?:a )?(half past|quarter past|quarter to) ({'|'.join(_ENGLISH_HOURS)})\b", re.I
-)
-_GERMAN_WORDS: Final = re.compile(rf"\b(halb|viertel nach|viertel vor) ({'|'.join(_GERMAN_HOURS)})\b(?! Uhr)", re.I)
+# German names half an hour by the next hour.
+_IN_WORDS: Final = {
+    **{f"half past {_HOURS[place - 1][0]}": f"halb {german}" for place, (_, german) in enumerate(_HOURS)},
+    **{f"a quarter past {english}": f"Viertel nach {german}" for english, german in _HOURS},
+    **{f"a quarter to {english}": f"Viertel vor {german}" for english, german in _HOURS},
+}
+_ENGLISH_WORDS: Final = re.compile(rf"\b(?:{'|'.join(_IN_WORDS).replace('a quarter', '(?:a )?quarter')})\b", re.I)
+_GERMAN_WORDS: Final = re.compile(rf"\b(?:{'|'.join(_IN_WORDS.values())})\b(?! Uhr)", re.I)
 
 
 class _Time(NamedTuple):
@@ -65,35 +46,19 @@ def times(pair: Pair, random: Random) -> Pair:
 
 def _in_words(english: str, german: str, random: Random) -> Pair | None:
     """Write another half or quarter of an hour; None if the sides do not have the same one, once."""
-    sides = [list(_ENGLISH_WORDS.finditer(english)), list(_GERMAN_WORDS.finditer(german))]
-    if [len(side) for side in sides] != [1, 1]:
+    found = [*_ENGLISH_WORDS.finditer(english)], [*_GERMAN_WORDS.finditer(german)]
+    if [len(side) for side in found] != [1, 1]:
         return None
-    [one], [other] = sides
-    hour = _GERMAN_HOURS.index(other[2].lower())
-    if _words(other[1].lower(), hour)[0].removeprefix("a ") != f"{one[1]} {one[2]}".lower():
+    [one], [other] = found
+    known = _IN_WORDS[re.sub("^quarter", "a quarter", one[0].lower())]
+    if known.lower() != other[0].lower():
         return None
-    new = _words(random.choice(("halb", "viertel nach", "viertel vor")), random.randrange(len(_GERMAN_HOURS)))
-    is_first = other.start() == 0 or other[0][0] == "H"
+    new, new_german = random.choice(tuple(_IN_WORDS.items()))
+    is_first = other.start() == 0 or other[0].startswith("Halb")
     return (
-        edited(english, [one.span()], [_capital(new[0]) if one[0][0].isupper() else new[0]]),
-        edited(german, [other.span()], [_capital(new[1]) if is_first else new[1]]),
+        edited(english, [one.span()], [new.capitalize() if one[0][0].isupper() else new]),
+        edited(german, [other.span()], [new_german.capitalize() if is_first else new_german]),
     )
-
-
-def _words(kind: str, hour: int) -> tuple[str, str]:
-    """Write a time as English and as German do.
-
-    Args:
-        kind: the German words before the hour.
-        hour: place of the German hour in the list; halb drei is half past two.
-    """
-    before = _ENGLISH_HOURS[hour - 1] if kind == "halb" else _ENGLISH_HOURS[hour]
-    past = {"halb": "half past", "viertel nach": "a quarter past", "viertel vor": "a quarter to"}[kind]
-    return f"{past} {before}", f"{kind.replace('viertel', 'Viertel')} {_GERMAN_HOURS[hour]}"
-
-
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:]
 
 
 def _found(twelve: str, twenty_four: str) -> list[_Time]:

@@ -45,6 +45,10 @@ LOGITS_TYPES: Final[Mapping[Precision, type[np.floating]]] = {
 }
 
 
+# Segments between two attempts to move the rows closer together: that costs copies, and bindings made again.
+_SEGMENTS_OF_A_LAYOUT: Final = 1024
+
+
 class RowState:
     """Ids and lengths of fixed capacity.
 
@@ -80,10 +84,13 @@ class RowState:
 
 
 class SlotTable:
-    """Buffers of fixed capacity whose first rows are the active slots: slot n has row n.
+    """Reserved buffers whose first rows are the active slots: slot n has row n.
 
-    Positions beyond the lengths of a row are never read, so no buffer is ever cleared.
+    Positions beyond the lengths of a row are never read, so no buffer is ever cleared. A capacity is what the longest
+    rows needed lately, not what the model allows: rows that lie close together are read in half the time where large
+    weights push keys and values out of the processor's cache.
 
+        layout: number of changes of the capacities
         rows: ids and lengths of each row
         caches: [cached_layers, key and value, slots, heads, target capacity, head_dim]
         memory: [decoder_layers, key and value, slots, heads, source capacity, head_dim]
@@ -100,10 +107,9 @@ class SlotTable:
             MemoryError: there is no room for the buffers.
         """
         dtype = KEY_VALUE_TYPES[manifest.precision]
-        cache_shape = slots, manifest.heads, manifest.target_capacity, manifest.head_dim
-        memory_shape = slots, manifest.heads, manifest.max_source_tokens, manifest.head_dim
-        self.caches = _reserve((manifest.cached_layers, 2, *cache_shape), dtype)
-        self.memory = _reserve((manifest.decoder_layers, 2, *memory_shape), dtype)
+        rows = slots, manifest.heads, manifest.head_dim
+        self._memory = _KeyValues(manifest.decoder_layers, rows, manifest.max_source_tokens, dtype)
+        self._caches = _KeyValues(manifest.cached_layers, rows, manifest.target_capacity, dtype)
         state_shape = 2, manifest.state_layers, slots, 1, manifest.d_model
         self.states: NDArray[np.floating] = np.zeros(state_shape, LOGITS_TYPES[manifest.precision])
         self.turn = 0  # the half of the states that the next step reads
@@ -114,21 +120,34 @@ class SlotTable:
         )
         self.outputs = None if output is None else SlotOutputs(output, self.rows.next_ids, self.logits)
         self._alignment_heads = manifest.alignment.heads
-        self.attention_scores: NDArray[np.floating] = np.zeros(
-            (slots, manifest.heads, 1, manifest.max_source_tokens), LOGITS_TYPES[manifest.precision]
+        self._scores: NDArray[np.floating] = np.zeros(
+            slots * manifest.heads * manifest.max_source_tokens, LOGITS_TYPES[manifest.precision]
         )
-        self.target_capacity = np.array(manifest.target_capacity, np.int32)
-        self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
+        self.source_capacity, self.target_capacity = np.array(0, np.int32), np.array(0, np.int32)
+        self.layout = 0
+        self._filled = 0  # segments so far
+        self._longest = 0  # no active slot has more own keys
+        self._lay_out(_source_positions(0), _target_positions(0), 0)
 
     @property
     def cache_bytes(self) -> int:
         """Bytes reserved for the slots' own keys and values, for their encoder memories and for states."""
-        return self.caches.nbytes + self.memory.nbytes + self.states.nbytes
+        return self._caches.reserved.nbytes + self._memory.reserved.nbytes + self.states.nbytes
 
     def fill(self, slot: int, memory: NDArray[np.generic]) -> None:
-        """Begin a segment: copy its memory [source, decoder_layers * 2 * heads * head_dim] into the slot's row."""
-        layers, kinds, _, heads, _, head_dim = self.memory.shape
+        """Begin a segment: copy its memory [source, decoder_layers * 2 * heads * head_dim] into the slot's row.
+
+        The slots behind it are free.
+        """
         length = memory.shape[0]
+        self._filled += 1
+        if self._filled % _SEGMENTS_OF_A_LAYOUT == 0:
+            self._longest = int(self.rows.lengths[:slot].max(initial=0))
+            longest_source = int(self.rows.memory_lengths[:slot].max(initial=length))
+            self._lay_out(_source_positions(longest_source), _target_positions(self._longest), slot)
+        elif length > self.memory.shape[4]:
+            self._lay_out(_source_positions(length), self.caches.shape[4], slot)
+        layers, kinds, _, heads, _, head_dim = self.memory.shape
         parts = memory.reshape(length, layers, kinds, heads, head_dim)
         self.memory[:, :, slot, :, :length] = parts.transpose(1, 2, 3, 0, 4)
         self.states[self.turn, :, slot] = 0
@@ -142,6 +161,11 @@ class SlotTable:
         """Make the last step valid in the first `slots` slots."""
         self.rows.commit(slice(slots))
         self.turn = self._last_turn - self.turn
+        self._longest += 1
+        if self._longest >= self.caches.shape[4]:
+            self._longest = int(self.rows.lengths[:slots].max(initial=0))
+            if self._longest >= self.caches.shape[4]:
+                self._lay_out(self.memory.shape[4], _target_positions(self._longest), slots)
 
     def move(self, source: int, target: int) -> None:
         """Copy the valid part of one row over another."""
@@ -176,6 +200,16 @@ class SlotTable:
         tokens = self.rows.memory_lengths[slot]
         return attention(self.attention_scores[slot, :, 0, :tokens], self._alignment_heads)
 
+    def _lay_out(self, source: int, target: int, slots: int) -> None:
+        """Change the capacities, to at most the model's limits; the first `slots` rows keep what fits."""
+        self.memory, self.caches = self._memory.lay_out(source, slots), self._caches.lay_out(target, slots)
+        slots, heads, source = self.memory.shape[2:5]
+        self.attention_scores: NDArray[np.floating] = self._scores[: slots * heads * source].reshape(
+            slots, heads, 1, source
+        )
+        self.source_capacity[...], self.target_capacity[...] = source, self.caches.shape[4]
+        self.layout += 1
+
 
 class DecoderStep:
     """The decoder graph bound to the rows of one slot table."""
@@ -189,6 +223,7 @@ class DecoderStep:
         self._slots = slots
         self._outputs = {output.name for output in session.get_outputs()}
         self._bindings: dict[tuple[int, int, int], onnxruntime.IOBinding] = {}
+        self._layout = slots.layout  # that of the bindings
 
     def prepare(self) -> None:
         """Do nothing: runs on a CPU need no preparation."""
@@ -203,6 +238,9 @@ class DecoderStep:
         Returns:
             The next ids, a view of [rows].
         """
+        if self._layout != self._slots.layout:
+            self._bindings.clear()
+            self._layout = self._slots.layout
         key = self._slots.turn, start, rows
         binding = self._bindings.get(key)
         if binding is None:
@@ -250,6 +288,48 @@ class DecoderStep:
             {name: Tensor.of(array) for name, array in inputs.items()},
             {name: Tensor.of(array) for name, array in outputs.items()},
         )
+
+
+class _KeyValues:
+    """The keys and values of all slots, in a buffer of a fixed size.
+
+    Attributes:
+        reserved: [layers, key and value, elements of all rows at the largest capacity].
+    """
+
+    def __init__(self, layers: int, rows: tuple[int, int, int], limit: int, dtype: type[np.generic]) -> None:
+        """Reserve the buffer for rows of up to `limit` positions; `rows` are slots, heads, and the size of a head."""
+        self.reserved = _reserve((layers, 2, math.prod(rows) * limit), dtype)
+        self._rows, self._limit = rows, limit
+        self._values = self._view(0)
+
+    def lay_out(self, capacity: int, slots: int) -> NDArray[np.generic]:
+        """Change the capacity, to at most the limit; the first `slots` rows keep what fits.
+
+        Returns:
+            A view, [layers, key and value, slots, heads, capacity, size of a head].
+        """
+        capacity = min(capacity, self._limit)
+        if capacity != self._values.shape[4]:
+            kept = self._values[:, :, :slots, :, :capacity].copy()
+            self._values = self._view(capacity)
+            self._values[:, :, :slots, :, : kept.shape[4]] = kept
+        return self._values
+
+    def _view(self, capacity: int) -> NDArray[np.generic]:
+        slots, heads, width = self._rows
+        rows = self.reserved[..., : math.prod(self._rows) * capacity]
+        return rows.reshape(*rows.shape[:2], slots, heads, capacity, width)
+
+
+def _source_positions(longest: int) -> int:
+    """Give the capacity for sources of that length, in steps of 4."""
+    return max(4, -(-longest // 4) * 4)
+
+
+def _target_positions(longest: int) -> int:
+    """Give the capacity for rows that grow, longer than the longest by an eighth at least, in steps of 8."""
+    return (longest + longest // 8 + 8) // 8 * 8
 
 
 def _reserve(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[np.generic]:

@@ -358,7 +358,8 @@ def test_a_segment_past_its_deadline_is_not_even_encoded(driven: DrivenBatch, so
 def test_the_metrics_follow(driven: DrivenBatch, sources: list[list[int]]) -> None:
     assert driven.metric("slots") == 3
     snapshot = snapshot_of(driven.batch)
-    assert (snapshot.slots, snapshot.target_capacity) == (3, MAX_TARGET_TOKENS)
+    assert snapshot.slots == 3
+    assert 0 < snapshot.target_capacity <= MAX_TARGET_TOKENS
     assert driven.metric("kv_cache_bytes") > 0
     driven.submit(Decode(sources[0], 2), Decode(sources[1], 1))
     driven.step()

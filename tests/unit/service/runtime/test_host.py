@@ -104,6 +104,8 @@ def test_a_step_run_again_gives_the_same(table: SlotTable, decoder: DecoderSessi
 def test_what_lies_beyond_the_lengths_is_not_read(bundle: Bundle, table: SlotTable, decoder: DecoderSession) -> None:
     expected = DecoderStep(decoder.session, decoder.search, table).run(SLOTS).tolist()
     littered = SlotTable(bundle.manifest, SLOTS)
+    for slot, length in enumerate(table.rows.memory_lengths):
+        littered.fill(slot, np.zeros((length, 2 * bundle.manifest.decoder_layers * bundle.manifest.attention_width)))
     litter = 77 if bundle.manifest.precision == "int8" else np.nan
     littered.caches[:], littered.memory[:] = litter, litter
     for name in ("ids", "lengths", "memory_lengths"):

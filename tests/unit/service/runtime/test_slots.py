@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bundle import Manifest
+from service.runtime import slots
 from service.runtime.slots import RowState, SlotTable
 
 LAYERS, HEADS, HEAD_DIM = 2, 3, 4
@@ -132,13 +133,42 @@ def test_rows_travel_whole(shape: Manifest, moves: list[tuple[int, int]]) -> Non
         assert (table.memory[:, :, slot, :, : held + 1] == held).all()
 
 
+def test_the_capacities_are_those_of_the_longest_rows(shape: Manifest) -> None:
+    table = SlotTable(shape, slots=2)
+    table.fill(0, memory_of(5))
+    table.fill(1, memory_of(shape.max_source_tokens))
+    assert table.source_capacity == table.memory.shape[4] == shape.max_source_tokens
+    assert table.attention_scores.shape == (2, HEADS, 1, shape.max_source_tokens)
+    for length in range(1, shape.target_capacity + 1):
+        table.commit(2)
+        assert min(length + 1, shape.target_capacity) <= table.target_capacity == table.caches.shape[4]
+        assert table.target_capacity < length + length / 8 + 9
+    assert table.target_capacity == shape.target_capacity
+
+
+def test_rows_move_together_again_after_a_number_of_segments(shape: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "_SEGMENTS_OF_A_LAYOUT", 4)
+    table = SlotTable(shape, slots=2)
+    table.fill(0, memory_of(shape.max_source_tokens))
+    for _ in range(shape.target_capacity):
+        table.commit(1)
+    for _ in range(2):
+        table.fill(0, memory_of(5))
+        assert table.source_capacity == shape.max_source_tokens
+        assert table.target_capacity == shape.target_capacity
+    table.fill(1, memory_of(2))
+    assert (table.source_capacity, table.target_capacity) == (8, 8)
+    np.testing.assert_array_equal(table.memory[0, 0, 0, 0, :5], memory_of(5)[:, :HEAD_DIM])
+
+
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="pages are only counted on Linux")
 def test_a_row_that_nobody_wrote_takes_no_memory(shape: Manifest) -> None:
     wide = shape.model_copy(update={"max_source_tokens": 2**15})  # rows of half a huge page
-    table = SlotTable(wide, slots=32)
+    table, memory = SlotTable(wide, slots=32), memory_of(2**15)
     before_kib = _anonymous_kib()
-    table.memory[:, :, 0, :, 0] = 1.0
-    assert _anonymous_kib() - before_kib < 1024
+    table.fill(0, memory)
+    assert table.memory.nbytes == 32 * memory.nbytes
+    assert _anonymous_kib() - before_kib < memory.nbytes / 1024 + 1024
     table.memory[:, :, :, :, :] = 1.0
     assert _anonymous_kib() - before_kib > table.memory.nbytes / 1024 - 1024
 

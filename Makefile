@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) --editable ./dragoman --editable
 PROJECTS := pyproject.toml dragoman/pyproject.toml
 SHELL := /bin/bash
-# Many tests wait for a server, so that three of them keep two cores busy.
+# Many tests wait for a server, so that three of them keep two cores busy; four of the unit tests do.
 TEST_PROCESSES ?= 3
 # In the order of the folders: files of e2e, which take longest, come first, so that no process works alone at the end.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
@@ -30,7 +30,7 @@ test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for 
 	@$(PYTEST) $(ARGS)
 
 check: lint ## for the inner loop: lint, and the unit tests of client, service and plugins that need no torch
-	@$(PYTEST) -m "not torch" --hypothesis-profile inner -q \
+	@$(PYTEST) --numprocesses 4 -m "not torch" --hypothesis-profile inner -q \
 	    tests/unit/dragoman tests/unit/service tests/unit/plugins tests/unit/docs $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import rules, hadolint

@@ -311,9 +311,10 @@ class _KeyValues:
         """
         capacity = min(capacity, self._limit)
         if capacity != self._values.shape[4]:
-            kept = self._values[:, :, :slots, :, :capacity].copy()
-            self._values = self._view(capacity)
-            self._values[:, :, :slots, :, : kept.shape[4]] = kept
+            before, self._values = self._values, self._view(capacity)
+            for old, new in zip(before, self._values, strict=True):  # layer by layer: the copy stays small
+                kept = old[:, :slots, :, :capacity].copy()
+                new[:, :slots, :, : kept.shape[3]] = kept
         return self._values
 
     def _view(self, capacity: int) -> NDArray[np.generic]:

@@ -16,6 +16,7 @@ _LEAST_CHARACTERS: Final = 12
 # Smaller numbers may be written as words on the other side.
 _LARGEST_WORD: Final = 12
 _NUMBER: Final = re.compile(r"\d+")
+_THOUSANDS: Final = re.compile(r"(\d+)(?:[.,](\d))?k\b", re.IGNORECASE)
 _BETWEEN_THOUSANDS: Final = re.compile(r"(?<=\d)[.,'’ \u00a0\u2009\u202f](?=\d{3}(?!\d))")
 
 
@@ -33,11 +34,15 @@ def fault(source: str, target: str) -> str | None:
 
 
 def _same_numbers(source: str, target: str) -> bool:
-    """Compare the numbers as they are written, or else without the separators of thousands: 3,000 may be 3000."""
+    """Compare the numbers as they are written, or else written out: 3,000 may be 3000, and 8.5k may be 8.500."""
     if _numbers(source) == _numbers(target):
         return True
-    whole_source, whole_target = (_BETWEEN_THOUSANDS.sub("", text) for text in (source, target))
-    return _numbers(whole_source) == _numbers(whole_target)
+    return _numbers(_written_out(source)) == _numbers(_written_out(target))
+
+
+def _written_out(text: str) -> str:
+    whole = _THOUSANDS.sub(lambda found: f"{found[1]}{found[2] or '0'}00", text)
+    return _BETWEEN_THOUSANDS.sub("", whole)
 
 
 def _numbers(text: str) -> Counter[str]:

@@ -89,7 +89,7 @@ def _changed(twelve: str, twenty_four: str, random: Random) -> Pair | None:
     halves = random.choice(_HALVES)
     new_twelve, new_twenty_four = [], []
     for time in found:
-        hour, minute = random.randint(1, 23), random.randrange(0, 60, random.choice((1, 5, 15)))
+        hour, minute = random.randint(0, 23), random.randrange(0, 60, random.choice((1, 5, 15)))
         minutes = f"{minute:02d}" if random.random() < _WITH_MINUTES else ""
         behind = twelve[time.twelve[1] :]
         is_end = behind[:2].strip().isupper() or (not behind and twenty_four.endswith("."))

@@ -28,6 +28,12 @@ def test_both_sides_have_the_same_other_time(hour: int, minute: int | None, is_g
     assert english.endswith(".")
 
 
+def test_each_hour_is_drawn() -> None:
+    drawn = [times(("It begins at 3 p.m. today.", "Es beginnt heute um 15 Uhr."), Random(seed)) for seed in range(500)]
+    assert {int(german.split()[4].split(":")[0]) for _, german in drawn} == set(range(24))
+    assert any("12:" in english and " 0:" in german for english, german in drawn)
+
+
 @pytest.mark.parametrize(
     ("english", "german"),
     [

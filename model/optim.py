@@ -1,11 +1,16 @@
 """The optimizers, and the learning rate as a pure function of the step."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import nn
 
 from model.muon import Muon
+
+# Far below the gradients of weights that a batch uses. With less, AdamW moves weights by the rate however small their
+# gradients are: embeddings of rare pieces drift until the model no longer writes them (arXiv:1907.12009).
+_EPSILON: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Optimizers:
             [p for _, p in self._others],
             lr=adam_rate,
             betas=(0.9, 0.98),
-            eps=1e-9,
+            eps=_EPSILON,
             weight_decay=0.0,
             fused=True,
         )

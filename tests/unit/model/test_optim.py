@@ -97,3 +97,15 @@ def test_a_step_clears_the_gradients_and_heeds_the_rate(build: Callable[..., Tra
     optimizers.step(0.0)
     assert all(torch.equal(parameter, before[name]) for name, parameter in model.named_parameters())
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_the_embedding_of_a_piece_that_is_hardly_read_stays(build: Callable[..., Transformer]) -> None:
+    model = build()
+    optimizers, table = optimizers_of(model), model.source_embedding.weight
+    before = table.detach().clone()
+    for _ in range(20):
+        table.grad = torch.full_like(table, 1e-8)
+        table.grad[1] = 1e-3
+        optimizers.step(1e-3)
+    moved = (table.detach() - before).abs().mean(dim=1)
+    assert moved[0] < moved[1] / 20

@@ -9,7 +9,7 @@ SHELL := /bin/bash
 # Many tests wait for a server, so that three of them keep two cores busy; four of the unit tests do.
 TEST_PROCESSES ?= 3
 # In the order of the folders: files of e2e, which take longest, come first, so that no process works alone at the end.
-PYTEST := $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 # Compiled modules are kept even where the environment says otherwise: each server of the tests would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgrpc++-dev \
@@ -29,8 +29,9 @@ serve: .venv/.serve ## serve the default models, English-German both ways: gRPC 
 test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for some, ARGS="--hypothesis-profile whole" for more examples)
 	@$(PYTEST) $(ARGS)
 
+check: TEST_PROCESSES = 4
 check: lint ## for the inner loop: lint, and the unit tests of client, service and plugins that need no torch
-	@$(PYTEST) --numprocesses 4 -m "not torch" --hypothesis-profile inner -q \
+	@$(PYTEST) -m "not torch" --hypothesis-profile inner -q \
 	    tests/unit/dragoman tests/unit/service tests/unit/plugins tests/unit/docs $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import rules, hadolint

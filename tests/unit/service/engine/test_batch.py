@@ -303,7 +303,7 @@ def test_what_is_encoded_and_ready_counts_as_what_a_thread_is_to_decode(
     assert (driven.batch.active, driven.mailbox.unfinished) == (0, ready)
     other = driven.mailbox.register_worker()
     driven.step()
-    # So many more it would decode before the next thread is given any: what was ready is not among them.
+    # Segments that were ready count among those that a thread decodes before the next thread gets any.
     kept = batch.HANDFUL - ready
     driven.submit(*(Decode(sources[0], 1) for _ in range(kept + 1)))
     assert len(driven.mailbox.take(other, slots, wait=False) or []) == 1

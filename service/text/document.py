@@ -306,9 +306,10 @@ class Document:
         self._segments += 1
         self._source_tokens += segment.source_tokens
         self._target_tokens += len(decode.target_ids)
-        self._decoded_tokens += decode.decoded_tokens
         self._unknown_pieces += decode.source_ids.count(self._unknown_id)
-        self._log_probability += decode.log_probability
+        if self._wants_log_probability:
+            self._decoded_tokens += decode.decoded_tokens
+            self._log_probability += decode.log_probability
         if decode.scored_ids:
             pieces = self._tokenizer.target_pieces(decode.scored_ids)
             self._token_scores += map(TokenScore, pieces, decode.token_log_probabilities)

@@ -18,6 +18,8 @@ class Feed:
     """Reads an iterable on its own thread, one message ahead, so that a slow iterable delays no text already read."""
 
     def __init__(self, texts: Iterable[str]) -> None:
+        if not isinstance(texts, Iterable):
+            raise _no_iterable("an iterable of str", texts)
         self._texts = [texts] if isinstance(texts, str) else texts
         self._ready: deque[Entry] = deque()
         self._unanswered = Unanswered()
@@ -112,6 +114,8 @@ class AsyncFeed:
     """Reads an iterable in its own task, one message ahead."""
 
     def __init__(self, texts: Iterable[str] | AsyncIterable[str]) -> None:
+        if not isinstance(texts, Iterable | AsyncIterable):
+            raise _no_iterable("an iterable or async iterable of str", texts)
         self._ready: deque[Entry] = deque()
         self._unanswered = Unanswered()
         self._sendable = asyncio.Event()  # there may be a message to send
@@ -172,6 +176,10 @@ class AsyncFeed:
         finally:
             self._ended = True
             self._sendable.set()
+
+
+def _no_iterable(kind: str, texts: object) -> TypeError:
+    return TypeError(f"texts: must be {kind}, is {type(texts).__name__}")
 
 
 async def _each(texts: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from numbers import Real
 from typing import Any, Final, Literal, SupportsIndex, TypedDict, TypeVar, cast
 
@@ -140,7 +140,8 @@ def request_of(texts: str | Sequence[str], *, all_or_nothing: bool, **options: A
         TypeError: a text or an option is of a wrong type, or there is no such option.
     """
     _check(options, ("all_or_nothing", "timeout_s"))
-    return pb.TranslateTextRequest(contents=_checked_texts(texts), all_or_nothing=all_or_nothing, **_fields(**options))
+    contents = _checked_texts(texts, others="; translate_many takes any iterable of str")
+    return pb.TranslateTextRequest(contents=contents, all_or_nothing=all_or_nothing, **_fields(**options))
 
 
 def config_of(*, in_order: bool, **options: Any) -> pb.BatchTranslateTextConfig:
@@ -195,7 +196,7 @@ def detect_request_of(texts: str | Sequence[str], **options: Any) -> pb.DetectLa
     return pb.DetectLanguageRequest(contents=_checked_texts(texts), **options)
 
 
-def checked_text(index: int, text: str, name: str = "contents") -> str:
+def checked_text(index: int, text: str, name: str = "texts") -> str:
     """Check a text and return it.
 
     Raises:
@@ -213,11 +214,13 @@ def _refuse_halves(place: str, text: str) -> None:
         raise ValueError(f"{place}: {HALF}")
 
 
-def _checked_texts(texts: str | Iterable[str], name: str = "contents") -> list[str]:
+def _checked_texts(texts: str | Iterable[str], name: str = "texts", others: str = "") -> list[str]:
+    """Check one text or several and list them; `others` ends the error for anything else."""
     if isinstance(texts, str):
         return [checked_text(0, texts, name)]
-    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"{name}: must be str or a sequence of str, is {type(texts).__name__}")
+    # An iterator has no length; a set and a mapping have no places. A column of numpy or pandas is no Sequence.
+    if isinstance(texts, bytes | Mapping | Set) or not isinstance(texts, Collection):
+        raise TypeError(f"{name}: must be str or a sequence of str, is {type(texts).__name__}{others}")
     return [checked_text(index, text, name) for index, text in enumerate(texts)]
 
 

@@ -25,7 +25,7 @@ class Priority(enum.IntEnum):
 
 
 class Sampling(NamedTuple):
-    """How the tokens of a segment are sampled; see `decoding.sampling`.
+    """How the tokens of a segment are sampled; see `plugins.sampling`.
 
     Attributes:
         seed: seed of the random numbers of its text, of `SEED_BITS` bits.
@@ -91,14 +91,15 @@ class Decoding(NamedTuple):
             alternatives=alternatives if alternatives > 1 else 0,
         )
 
-    def with_terms(self, slots: int) -> "Decoding":
+    def with_terms(self, slots: int, length_penalty: float) -> "Decoding":
         """Give the options of a segment whose translation has to hold terms, with a beam that is wide enough.
 
         Args:
             slots: most hypotheses that may be kept, from 2.
+            length_penalty: that of the request, which a beam of 1 does not have.
         """
         beam_size = max(self.beam_size, min(TERMS_BEAM_SIZE, slots))
-        return self._replace(wants_log_probability=True, beam_size=beam_size)
+        return self._replace(wants_log_probability=True, beam_size=beam_size, length_penalty=length_penalty)
 
     def score(self, log_probability: float, tokens: int) -> float:
         """Compute the score of a hypothesis.
@@ -131,6 +132,7 @@ class RequestOptions(NamedTuple):
 
     Attributes:
         decoding: how segments are decoded; the server decides whether they stop at a repetition.
+        length_penalty: that of segments whose translation has to hold terms, also where the others have a beam of 1.
         max_target_tokens: most target tokens of each segment, below its limit; None or 0: its limit.
         deadline_s: deadline of the call, on the clock of `time.monotonic`; None: there is none.
         wants_deltas: whether progress is told after each step too.
@@ -150,6 +152,7 @@ class RequestOptions(NamedTuple):
     """
 
     decoding: Decoding = DEFAULT_DECODING
+    length_penalty: float = DEFAULT_LENGTH_PENALTY
     max_target_tokens: int | None = None
     deadline_s: float | None = None
     wants_deltas: bool = False

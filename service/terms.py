@@ -9,7 +9,10 @@ from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
 
 # A character that a model may have no piece for, or too rarely read: not Latin, punctuation, common signs and arrows.
-MAYBE_UNWRITTEN: Final = re.compile(r"[^\x00-{}-±´¶-¸º»¿-\u017f\u2000-\u202f‹›\u205f-\u206f€\u2100-\u214f←-↔−∞≈≠≤≥]")
+MAYBE_UNWRITTEN: Final = re.compile(
+    r"[^\x00-{}-¥§©-\xad\xb0\xb1´º»\xc0-\xf6\xf8-\u017f\u2000-\u2014\u2018-\u202f\u203a\u205f-\u206f€"
+    r"\u2100-\u2121\u2123-\u214f←-↔−≈≠≤≥]"
+)
 MAYBE_ADDRESS: Final = re.compile(r"@|www\.|://|\.[a-z]{2,24}/")  # a mark of one; </b> has none
 
 # Finds the characters of the model's translation that characters of its source became; None where it is not known.

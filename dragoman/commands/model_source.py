@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar
 from tqdm import tqdm
 
 from dragoman import access
-from dragoman.access import Access
+from dragoman.access import API_KEY_VARIABLE, Access
 from dragoman.answers import Model
 from dragoman.arguments import language, server_address
 from dragoman.channel import ADDRESS_VARIABLE, NO_TLS
@@ -20,6 +20,7 @@ from dragoman.errors import (
     DragomanError,
     InvalidRequestError,
     ServerUnavailableError,
+    UnauthenticatedError,
     UnknownLanguagePairError,
     UnknownModelError,
 )
@@ -27,6 +28,8 @@ from dragoman.language import AUTO, HasLanguages, described, specificity, transl
 from dragoman.patience import Patience
 
 LIST_TIMEOUT_S: Final = 10.0
+# Begins what a server tells programs that call it without a key.
+_FOR_PROGRAMS: Final = ": send "
 
 
 class Named(HasLanguages, Protocol):
@@ -115,10 +118,11 @@ def address_of(parser: argparse.ArgumentParser, given: str | None) -> str | None
 
 @contextmanager
 def connected(address: str, let_in: Access, timeout_s: float) -> Iterator[Client]:
-    """Give a client that waits for a busy server, says that it waits for one that is away, and names the flags for TLS.
+    """Give a client that waits for a busy server, and says that it waits for one that is away; errors name the flags.
 
     Raises:
         ServerUnavailableError: no server answers at the address.
+        UnauthenticatedError: the server asks for a key.
         OSError: a TLS file cannot be used.
     """
     with _TellingClient(
@@ -134,6 +138,11 @@ def connected(address: str, let_in: Access, timeout_s: float) -> Iterator[Client
             if NO_TLS not in error.message:
                 raise
             raise ServerUnavailableError(f"{error.message} (--tls-ca, --tls-cert, --tls-key)") from error
+        except UnauthenticatedError as error:
+            if let_in.api_key:
+                raise
+            said = error.message.partition(_FOR_PROGRAMS)[0]
+            raise UnauthenticatedError(f"{said}: give one with --api-key KEY or {API_KEY_VARIABLE}") from error
 
 
 def served(client: Client, address: str) -> list[Model]:

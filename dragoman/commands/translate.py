@@ -121,7 +121,12 @@ def build_parser() -> Parser:
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="text to translate; default: standard input")
     document_files.add_arguments(parser)
     model_source.add_arguments(parser)
-    model_source.add_choice(parser, source_language, "source language, such as en; auto: detect that of each text")
+    model_source.add_choice(
+        parser,
+        source_language,
+        "source language, such as en; auto: detect that of each text; without it, --to or --model decides: the only "
+        "model that fits translates, and nothing is detected",
+    )
     add = parser.add_argument
     add("--html", action="store_true", help="the texts are HTML, each line by itself; tags are kept")
     add("--beam-size", type=count, metavar="N", help="hypotheses to keep at a time; default: as the server is set")

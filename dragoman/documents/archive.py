@@ -33,7 +33,7 @@ class Archive:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
             infos = self._zip.infolist()
         except _BROKEN as error:
-            raise ValueError(f"is no ZIP archive: {error}") from error
+            raise ValueError("is no ZIP archive, or a damaged one") from error
         if len(infos) > MAX_MEMBERS:
             raise ValueError(f"must have at most {MAX_MEMBERS} members, has {len(infos)}")
         self.names = [info.filename for info in infos]

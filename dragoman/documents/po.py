@@ -30,6 +30,7 @@ _STRING: Final = re.compile(r'\s*(?:msg[\w\[\]]+\s*)?"')
 _WHOLE: Final = re.compile(rf'{_STRING.pattern}(?:[^"\\]|\\.)*"\s*')
 _ESCAPE: Final = re.compile(r"\\(?:(?P<bell>a)|x(?P<hexadecimal>[0-9A-Fa-f]{1,2})|(?P<octal>[0-7]{1,3})|.)")
 _MSGSTR: Final = re.compile(r"\s*msgstr")
+_SYNTAX: Final = re.compile(r"\(line (\d+)\)(.*)")  # the end of polib's errors
 _GOES_ON: Final = re.compile(r"\s*(?:msgstr|\"|\Z)")
 
 
@@ -135,7 +136,8 @@ def _parsed(lines: Sequence[str]) -> polib.POFile:
     try:
         file = polib.pofile(cast("str", _Lines(readable)), encoding="utf-8")
     except (OSError, ValueError, LookupError) as error:
-        raise ValueError(f"is no PO file: {error}") from error
+        found = _SYNTAX.search(str(error))
+        raise ValueError(f"is no PO file{f', at line {found[1]}{found[2]}' if found else f': {error}'}") from error
     if not (file.metadata or len(file)):
         raise ValueError("is no PO file: it has neither a header nor a message")
     return file

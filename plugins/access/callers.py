@@ -33,7 +33,7 @@ class KeyHolders:
         ring = self._keys()  # read once: another thread may replace the keys at any moment
         key = _key_in(metadata)
         if key is None:
-            raise UnauthenticatedError('no API key: send metadata "authorization: Bearer KEY", or "x-api-key: KEY"')
+            raise UnauthenticatedError('no API key: send "authorization: Bearer KEY", or "x-api-key: KEY"')
         name = ring.find(key)
         if name is None:
             raise UnauthenticatedError("this server does not know the API key")

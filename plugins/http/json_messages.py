@@ -84,8 +84,10 @@ def load(body: bytes) -> Any:
         raise InvalidRequestError("the body is nested too deeply") from None
     except UnicodeDecodeError as error:
         raise InvalidRequestError(f"the body is not UTF-8, at byte {error.start}") from None
-    except ValueError as error:
-        raise InvalidRequestError(f"the body is not JSON: {str(error)[:_MAX_SHOWN]}") from None
+    except json.JSONDecodeError as error:
+        raise InvalidRequestError(f"the body is not JSON, at line {error.lineno}, column {error.colno}") from None
+    except ValueError:  # of int()
+        raise InvalidRequestError("the body has a number with too many digits") from None
     return content
 
 

@@ -34,6 +34,8 @@ OWN_NAMES: Final = {
     "options.xml_tags.kept": "ignore_tags",
 }
 _SCHEME: Final = "deepl-auth-key "
+# The header for a key, in errors: for any protocol, and DeepL's.
+_HEADERS: Final = ("authorization: Bearer KEY", "Authorization: DeepL-Auth-Key KEY")
 # DeepL's value for no limit.
 _UNLIMITED: Final = 1_000_000_000_000
 # Its clients accept only these codes as targets.
@@ -153,14 +155,14 @@ async def _refused(request: Request) -> Response:
 
 def failed(error: DragomanError) -> Response:
     """Make the answer to a failed call."""
-    status = errors.status_of(error)
+    status, message = errors.status_of(error), in_own_names(error, OWN_NAMES)
     if isinstance(error, UnauthenticatedError):
-        status = 403
+        status, message = 403, message.replace(*_HEADERS)
     elif isinstance(error, UnknownGlossaryError):
         status = 404
     elif "max_request_bytes" in error.metadata:
         status = 413
-    return errors.json_response({"message": in_own_names(error, OWN_NAMES)}, status, errors.headers_of(error))
+    return errors.json_response({"message": message}, status, errors.headers_of(error))
 
 
 def key_of(request: Request) -> str:

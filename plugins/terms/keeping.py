@@ -26,7 +26,8 @@ _SIGNS: Final = "⁺⁻₊₋"  # of superscript and subscript numbers
 # Text that a superscript digit belongs to: a number, a unit, a variable. After another word it is a footnote mark.
 _RAISED: Final = re.compile(r"[\d.,]*|(?:[cdkm]?m|in|ft|yd|mi|mc|[^\W\d_])")
 _LOWERED: Final = re.compile(r"[^\W_]{1,3}")  # H₂O, CO₂
-_MARK: Final = re.compile(r"[\u2030-\u205e]")  # primes, per mille, reference marks
+_MARK: Final = re.compile(r"[¶·¿\u2015\u2017\u2030-\u205e❶-➓]")  # primes, per mille, quotation and reference marks
+_TRADEMARKS: Final = "®™"  # they belong to the word before them
 _IS_LOWERED: Final = re.compile(r"[\u2080-\u208e]")
 _KEPT: Final = 4_096  # number of cached characters
 _LARGE: Final = 4_096  # longer texts are examined only sentence by sentence
@@ -87,25 +88,30 @@ class Keeper:
     def _kind_of(self, character: str) -> _Kind:
         if not MAYBE_UNWRITTEN.match(character):
             return ""
-        category = unicodedata.category(character)
-        if category == "No" or character in _SIGNS:
-            is_written = self._tokenizer.decode(self._tokenizer.encode_target(character)).strip() == character
-            return "" if is_written else "N"
+        category, is_mark = unicodedata.category(character), _MARK.match(character) is not None
+        if (category == "No" and not is_mark) or character in _SIGNS:
+            return "" if self._is_written(character) else "N"
         # A mark is judged with its letter, since the tokenizer may join both into one character.
-        is_sign = category in ("Sc", "Sm", "So") or _MARK.match(character) is not None
+        is_sign = is_mark or category in ("Sc", "Sk", "Sm", "So")
         if not (is_sign or category in ("Lu", "Ll", "Lt", "Lo", "Nd")) or (
             self._reads_unspaced and UNSPACED_CHARACTER.match(character)
         ):
             return ""
         pieces = self._tokenizer.source_pieces(self._tokenizer.encode(character))
-        if not any(piece.startswith(_BYTE) for piece in pieces):
+        has_bytes = any(piece.startswith(_BYTE) for piece in pieces)
+        if character in _TRADEMARKS:
+            return "L" if has_bytes or not self._is_written(character) else ""
+        if not has_bytes and (pieces or not is_sign):
             return ""
         return "S" if is_sign else "L"
+
+    def _is_written(self, character: str) -> bool:
+        return self._tokenizer.decode(self._tokenizer.encode_target(character)).strip() == character
 
 
 def _word(text: str, begin: int, place: int, end: int) -> Span:
     """Find the word around a place of a text; a number may contain points and commas."""
-    start = stop = place
+    start, stop = place, place + 1
     while start > begin and (_goes_on(text[start - 1]) or _in_number(text, start - 1)):
         start -= 1
     while stop < end and _goes_on(text[stop]):

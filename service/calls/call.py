@@ -33,6 +33,8 @@ class OpenText:
         unfinished: its segments that have not ended: a set in the order of the text.
         read: whether it has been read to its end.
         before: its result of the leg before; None: there was no leg before.
+        unread_bytes: bytes in UTF-8 that no segment has so far, of a text that is read portion by portion; counts only
+            on the first leg.
     """
 
     content: Text
@@ -40,6 +42,7 @@ class OpenText:
     unfinished: dict[Segment, None]
     read: bool = True
     before: TextResult | None = None
+    unread_bytes: int = 0
 
 
 class Part(NamedTuple):
@@ -252,10 +255,11 @@ class Call:
         if not segments:
             return
         self._unfinished -= len(segments)
+        submitted = [segment for segment in segments if segment.submitted_s is not None]
         # Counted first: the count is there before the slots are free.
-        self._metrics.cancelled_segments_total.inc(len(segments))
-        intake.cancel(segments)
-        for segment in segments:
+        self._metrics.cancelled_segments_total.inc(len(submitted))
+        intake.cancel(segments)  # also those that wait for room: they are not submitted any more
+        for segment in submitted:
             self._record.note(segment)
 
     def _pop_unfinished(self) -> dict[Intake, list[Segment]]:

@@ -100,7 +100,8 @@ class LargeCall(Call):
         self._record.admitted = True
         self._unread += len(texts)
         for number, text in texts.items():
-            self._texts[number] = OpenText(text, leg, {}, read=False)
+            text_bytes = 0 if isinstance(text, DragomanError) else text.text_bytes
+            self._texts[number] = OpenText(text, leg, {}, read=False, unread_bytes=text_bytes)
 
     async def _feed(self, leg: Leg, texts: Mapping[int, Text], reservation: Reservation | None) -> None:
         """Read texts and queue their segments, portion by portion, as earlier ones leave."""
@@ -116,14 +117,12 @@ class LargeCall(Call):
             number, document = unread[0]
             if isinstance(self._texts[number].content, DragomanError):  # the text has failed meanwhile
                 unread.popleft()
-                self._close(number)
+                self._close(number, reservation)
                 continue
             while self._unfinished >= _WINDOW:
                 await self._await_end()
             await self._queue(leg, await self._worker.read(self._options.client, unread), reservation)
             document.settle(SLICE)  # finished segments are freed early
-        if reservation is not None:
-            reservation.text_bytes = 0
 
     async def _queue(self, leg: Leg, portion: Sequence[Read], reservation: Reservation | None) -> None:
         """Queue the segments of a portion, slice by slice, as soon as there is room."""
@@ -134,9 +133,9 @@ class LargeCall(Call):
             text = self._texts[number]
             if not isinstance(text.content, DragomanError):
                 text.unfinished.update(dict.fromkeys(segments))
+                text.unread_bytes -= sum([segment.decode.text_bytes for segment in segments])
                 together += segments
         self._unfinished += len(together)
-        self._record.segments += len(together)
         while together:
             first = _first_of(together, leg.pipeline.intake.admission.portion_source_tokens)
             text_bytes = sum([segment.decode.text_bytes for segment in first])  # now: a segment may get a shared decode
@@ -146,7 +145,7 @@ class LargeCall(Call):
                 reservation.text_bytes -= text_bytes
         for number, _, last, _ in portion:
             if last:
-                self._close(number)
+                self._close(number, reservation)
 
     async def _submit(self, leg: Leg, segments: Sequence[Segment]) -> None:
         """Queue segments as soon as there is room, without segments that were withdrawn meanwhile.
@@ -161,6 +160,7 @@ class LargeCall(Call):
             try:
                 wanted = [segment for segment in segments if not segment.cancel_requested]
                 leg.pipeline.intake.submit(wanted, let_in=True)
+                self._record.segments += len(wanted)
             except QueueFullError as error:
                 pause_s = min(max(error.retry_delay_s or 0.0, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
                 with suppress(TimeoutError):
@@ -180,10 +180,12 @@ class LargeCall(Call):
         if self._error is not None:
             raise self._error
 
-    def _close(self, number: int) -> None:
-        """Note that a text has no further segments on its leg."""
+    def _close(self, number: int, reservation: Reservation | None) -> None:
+        """Note that a text has no further segments on its leg, and reserve nothing for it any more."""
         text = self._texts[number]
         text.read = True
+        if reservation is not None:
+            reservation.text_bytes -= text.unread_bytes  # of a failed text; else what lies between its segments
         if text.leg.then is None:
             self._unread -= 1
         if not text.unfinished:
@@ -224,7 +226,7 @@ class LargeCall(Call):
             leg = text.leg.then
             assert leg is not None, "it waits for one"
             own = {number: result.text}
-            texts = await self._worker.open(leg.pipeline.translator, leg.options, own, self._progress)
+            texts = await self._worker.open(leg.pipeline.translator, leg.options, own, self._progress, of_caller=False)
             text.content, text.leg, text.read, text.before = texts[number], leg, False, result
             await self._feed(leg, texts, None)
 

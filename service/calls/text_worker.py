@@ -61,24 +61,32 @@ class TextWorker:
         self._turns = Turns()
         # One thread: more would only take the interpreter lock from the event loop more often.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
+        self._loading: asyncio.Future[None] | None = None  # of the detector
 
     @cached_property
     def _detector(self) -> Detector:
         return new_detector()
 
     async def open(
-        self, translator: Translator, options: RequestOptions, contents: Mapping[int, str], progress: Progress
+        self,
+        translator: Translator,
+        options: RequestOptions,
+        contents: Mapping[int, str],
+        progress: Progress,
+        *,
+        of_caller: bool = True,
     ) -> dict[int, Text]:
         """Make documents of texts: small texts are read at once, all others have to be read by :meth:`read`.
 
         Args:
             contents: the texts, by their numbers within the call.
             progress: called on the event loop for their segments.
+            of_caller: whether the caller sent them; translations into a pivot language are never too large.
 
         Returns:
             Each text by its number, or its error.
         """
-        bad = limits.bad_texts(contents.items(), self._settings)
+        bad = limits.bad_texts(contents.items(), self._settings) if of_caller else {}
         if sum(map(len, contents.values())) <= SMALL:
             return _opened(translator.prepare, options, contents.items(), progress, bad)
         if not options.has_tags:
@@ -92,10 +100,12 @@ class TextWorker:
     async def load_detector(self) -> None:
         """Load the data of the language detector; does nothing where they have been loaded."""
         if not self._detector.is_loaded:
-            # Not on the thread that other calls need, and on one that the end of the process does not wait for.
-            loading = Workers("detector", [self._load_detector])
-            loading.start()
-            await asyncio.wrap_future(loading.ended)
+            if self._loading is None or self._loading.done():  # done: it failed, and is tried again
+                # Not on the thread that other calls need, and on one that the end of the process does not wait for.
+                loading = Workers("detector", [self._load_detector])
+                loading.start()
+                self._loading = asyncio.wrap_future(loading.ended)
+            await asyncio.shield(self._loading)  # other calls wait, too
 
     def _load_detector(self) -> None:
         with allocator.loading:

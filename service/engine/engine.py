@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 class Engine:
-    """Threads that each drive a decode batch of their own, over one pair of sessions.
+    """Threads that each drive a decode batch of their own, over the same sessions.
 
     Once one thread ends, the engine ends: all waiting callers get an InternalError, and `ended` has the reason.
     """

@@ -173,7 +173,7 @@ class Runner:
             best = map(Best, *(values.tolist() for values in candidates))
             found.update(enumerate(best, first + start))
 
-        self._isolate(run, behind - first, "search", lambda: run(0, 1))
+        self._isolate(run, behind - first, "search", lambda: self._search_probe(asked))
         return found
 
     def apply(self, edits: Iterable[Edit]) -> None:
@@ -230,6 +230,14 @@ class Runner:
         """Run a step that must succeed, in the slot of a segment that has failed already."""
         self.fill(0, self._probe, self._encode_probe())
         self._step.run(1)
+
+    def _search_probe(self, failed: Mapping[int, Asked]) -> None:
+        """Run a search that must succeed: over a slot that asked for none, or else over the probe in a failed slot."""
+        slot = next((slot for slot in range(len(self.scheduler.active)) if slot not in failed), None)
+        if slot is None:
+            slot = 0
+            self._decode_probe()
+        self._step.best(slot, 1, np.zeros((1, 1), np.int64))
 
 
 def encode(decodes: Sequence[Decode], run: Encode, size: RunSize) -> Iterator[tuple[Decode, Memory | None]]:

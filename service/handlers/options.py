@@ -42,6 +42,7 @@ def options_of(
         InvalidRequestError: the plugin for beam search or for sampling is missing.
     """
     wanted = asked.options
+    length_penalty = wanted.length_penalty if wanted.HasField("length_penalty") else DEFAULT_LENGTH_PENALTY
     if beam_size > 1:
         plugins.needed(plugins.SEARCHES, "searches with no beam")
     if sampling is not None:
@@ -49,11 +50,12 @@ def options_of(
     return RequestOptions(
         decoding=Decoding.of(
             beam_size=beam_size,
-            length_penalty=wanted.length_penalty if wanted.HasField("length_penalty") else DEFAULT_LENGTH_PENALTY,
+            length_penalty=length_penalty,
             alternatives=wanted.alternatives,
             log_probability=wanted.mean_log_probability,
             sampling=sampling,
         ),
+        length_penalty=length_penalty,
         max_target_tokens=max_target_tokens,
         priority=priority_of(asked),
         source_language=chosen.source,

@@ -102,7 +102,7 @@ class TranslationHandlers:
         except UnauthenticatedError as error:
             record = CallStats(method, protocol, caller=host_of_peer(peer), code=error.code, reason=error.reason)
             name_call(record, request_id)
-            error.request_id = request_id
+            error.request_id = record.request_id
             self._access_log.refused(error)
             self._access_log.ended(record, metadata, at_headers=True)
             raise

@@ -215,8 +215,8 @@ def undetected(
     source_language = source_language_of(asked, catalog)
     if not source_language.among:
         return source_language.code, []
-    there_are = f"there are {language.several(source_language.among)}"
-    rule = f"must say the language, which is not detected in this method; DetectLanguage does; {there_are}"
+    known = language.several(source_language.among)
+    rule = f"must name the language, which this method does not detect (DetectLanguage does); the models read: {known}"
     return source_language.among[0], [FieldViolation("source_language_code", rule)]
 
 

@@ -254,6 +254,8 @@ class EndCounts:
                 self._failed.inc()
                 continue
             self._ended[decode.finish_reason].inc()
+            if decode.scored_ids:  # its translation was given: it tells nothing of how long translations become
+                continue
             if decode.finish_reason in _WITHDRAWN:
                 self._metrics.cancelled_tokens_saved_total.inc(self._expected_rest(decode))
                 continue

@@ -160,7 +160,7 @@ class Catalog:
         self._models = sorted(models, key=lambda model: model.manifest.name)
         self.pairs = cache(self._pairs)
         self.languages = cache(self._all_languages)
-        self.sources = lru_cache(maxsize=64)(self._sources)
+        self._known_sources = lru_cache(maxsize=64)(self._sources)
         self.needs_target = cache(self._needs_target)
 
     def __iter__(self) -> Iterator[ServedModel]:
@@ -196,6 +196,22 @@ class Catalog:
             )
         return choice
 
+    def sources(self, name: str, target: str) -> tuple[str, ...]:
+        """List the languages from which a request can be translated, those of the first model first; there may be none.
+
+        Args:
+            name: name of the request's model, or "".
+            target: as for :meth:`choose`; "": any.
+
+        Raises:
+            UnknownModelError: no model has the name.
+        """
+        # Only what a model writes is cached: what a request asks for in vain may be megabytes.
+        models = self._candidates(name)
+        if target and not any(model.manifest.languages.target(target) for model in models):
+            return ()
+        return self._known_sources(name, target)
+
     def first_source(self, target: str = "") -> str:
         """Give the first language with a translation into `target`, if any, for texts whose language is unknown."""
         return next(iter(self.sources("", target) or self.pairs()))
@@ -224,15 +240,6 @@ class Catalog:
         return any(len(targets) > 1 for targets in self.pairs().values())
 
     def _sources(self, name: str, target: str) -> tuple[str, ...]:
-        """List the languages from which a request can be translated, those of the first model first.
-
-        Args:
-            name: name of the request's model, or "".
-            target: as for :meth:`choose`; "": any.
-
-        Raises:
-            UnknownModelError: no model has the name.
-        """
         models = self._candidates(name)
         codes = dict.fromkeys(code for model in models for code in model.manifest.source_languages)
         return tuple(code for code in codes if self._fitting(name, code, target))

@@ -88,7 +88,7 @@ class Slots(Protocol):
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes reserved for the slots' own keys and values and for their encoder memories."""
+        """Bytes reserved for the slots' own keys and values, for their encoder memories and for states."""
 
     def fill(self, slot: int, memory: Any) -> None:
         """Begin a segment in a slot, with a memory from the encoder of this kind; all later slots are free."""

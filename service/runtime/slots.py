@@ -207,8 +207,10 @@ class SlotTable:
         self.attention_scores: NDArray[np.floating] = self._scores[: slots * heads * source].reshape(
             slots, heads, 1, source
         )
-        self.source_capacity[...], self.target_capacity[...] = source, self.caches.shape[4]
-        self.layout += 1
+        capacities = source, self.caches.shape[4]
+        if capacities != (int(self.source_capacity), int(self.target_capacity)):
+            self.source_capacity[...], self.target_capacity[...] = capacities
+            self.layout += 1
 
 
 class DecoderStep:

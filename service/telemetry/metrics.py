@@ -20,10 +20,11 @@ from prometheus_client import (
 
 _PREFIX: Final = "dragoman"
 
-# The bytes of the keys and values of one model, see service/registry/capacity.py.
+# The bytes of the keys, values and states of one model, see service/registry/capacity.py.
 KV_CACHE_FORMULA: Final = (
     "threads * slots * decoder_layers * 2 * heads * head_dim * (max_target_tokens + target_prefix + max_source_tokens)"
-    " * bytes of a number"
+    " * bytes of a number; of a decoder of SSRU cells threads * slots * (decoder_layers * 2 * heads * head_dim"
+    " * max_source_tokens * bytes of a number + 2 * decoder_layers * d_model * bytes of a state)"
 )
 
 
@@ -106,7 +107,7 @@ class ModelMetrics:
     decode_batch_slots: Histogram = _histogram("Active slots of a decode step.", buckets=SLOTS_BUCKETS)
     slots_active: Gauge = _gauge("Slots that hold a segment, or one hypothesis of it.")
     slots: Gauge = _gauge("Slots of all threads.")
-    kv_cache_bytes: Gauge = _gauge(f"Bytes reserved for the keys and values of all slots: {KV_CACHE_FORMULA}.")
+    kv_cache_bytes: Gauge = _gauge(f"Bytes reserved for the keys, values and states of all slots: {KV_CACHE_FORMULA}.")
     source_tokens_total: Counter = _counter(
         "Source tokens that the encoder read, end-of-sentence tokens counted. Where an encoder memory was kept, it "
         "reads none."

@@ -103,15 +103,10 @@ class Translator:
             return len(piece) <= most_tokens * CHARACTERS_PER_TOKEN and len(encode(piece)) <= most_tokens
 
         language = options.source_language or self.manifest.languages.source("") or ""  # "" where it is not known
-        asked = planner = None if options.terms is None else self._planner(options.terms, options)
+        asked = None if options.terms is None else self._planner(options.terms, options)
         split = partial(segmentation.split, language=language, fits=fits)
         if asked is not None:
             split = partial(split, fits=lambda piece: fits(asked.read(piece)), unbroken=asked.spans)
-        # All texts are searched for one set of characters, and for marks of addresses.
-        may_keep = MAYBE_UNWRITTEN.search(text) or MAYBE_ADDRESS.search(text)
-        terms = self._keeping(options, language, text) if may_keep else options.terms
-        if terms is not None and terms is not options.terms:
-            planner = self._planner(terms, options)
         if options.has_tags:
             blocks = markup.parse(text, options.xml)
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
@@ -120,7 +115,7 @@ class Translator:
             text_bytes = len(text.encode())
             pieces = split(text)
         return Document(
-            self._parts(pieces, encode, planner, frame, options, on_progress, field, language),
+            self._parts(text, pieces, encode, asked, frame, options, on_progress, field, language),
             self.tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
@@ -154,6 +149,7 @@ class Translator:
 
     def _parts(
         self,
+        whole: str,
         pieces: Iterable[Piece],
         encode: Callable[[str], list[int]],
         planner: TermPlanner | None,
@@ -168,6 +164,12 @@ class Translator:
         Raises:
             InvalidRequestError: a piece that cannot be cut is longer than the model takes.
         """
+        # All texts are searched for one set of characters, and for marks of addresses: not before a text is read, since
+        # the texts of a call are opened all at once.
+        may_keep = MAYBE_UNWRITTEN.search(whole) or MAYBE_ADDRESS.search(whole)
+        terms = self._keeping(options, language, whole) if may_keep else options.terms
+        if terms is not None and terms is not options.terms:
+            planner = self._planner(terms, options)
         prefix_ids, number, start = options.prefix_ids, 0, 0
         for kept, text, inside, tags in pieces:
             start += len(kept)
@@ -179,13 +181,15 @@ class Translator:
             if plan is not None and not is_asked and (small or len(encode(plan.reading.text)) > most_tokens):
                 plan = None
             read = small or (text if plan is None else plan.reading.text)
+            if "´" in read:
+                read = read.replace("´", self._acute)
             if text and (prefix_ids or not (plan and plan.is_all)) and (ids := encode(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
                 decoding = _of_segment(options.decoding, number, aligned=aligned) if changed else options.decoding
                 if len(ids) > most_tokens:
                     raise _uncuttable(field, len(ids), most_tokens)
-                decode = self._decode(text, ids, frame, decoding, options.max_target_tokens, prefix_ids, plan)
+                decode = self._decode(text, ids, frame, decoding, options, prefix_ids, plan)
                 segment = Segment(decode, options, len(ids), on_progress)
                 source = SegmentText(read, start, len(frame.prefix)) if aligned else None
                 judged = _judged(text, plan, tags) if options.quality_estimate else None
@@ -195,6 +199,11 @@ class Translator:
                 there = text if plan is None else plan.without_model
                 yield Part(kept + (there if tags is None else tags.restore(there, None)), split=inside)
             start += len(text)
+
+    @cached_property
+    def _acute(self) -> str:
+        """What is read for an acute accent: it is typed for an apostrophe, and many tokenizers make a mark of it."""
+        return "´" if self.tokenizer.decode(self.tokenizer.encode_target("´")).strip() == "´" else "'"
 
     @cached_property
     def _estimator(self) -> Estimator:
@@ -226,7 +235,7 @@ class Translator:
         ids: list[int],
         frame: Frame,
         decoding: Decoding,
-        most: int | None,
+        options: RequestOptions,
         prefix_ids: tuple[int, ...],
         plan: TermPlan | None,
     ) -> Decode:
@@ -235,13 +244,13 @@ class Translator:
         given = len(prefix_ids)
         if constraints is not None:
             given += constraints.tokens
-            decoding = decoding.with_terms(self._slots)
+            decoding = decoding.with_terms(self._slots, options.length_penalty)
         longest = self.manifest.max_target_tokens
         limit = target_limit(len(source_ids), longest, self._limits.factor, self._limits.offset)
         limit = min(limit + given, longest)  # given tokens do not use up the limit
         return Decode(
             source_ids=source_ids,
-            max_target_tokens=min(most or limit, limit),
+            max_target_tokens=min(options.max_target_tokens or limit, limit),
             decoding=decoding,
             text_bytes=len(text.encode()),
             start_ids=frame.start_ids,

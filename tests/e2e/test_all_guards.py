@@ -77,7 +77,7 @@ def test_commands_reach_the_server_with_a_key_only(guarded: GuardedServer, argum
     assert done.stdout.startswith(answer)
     refused = guarded.run(*arguments)
     assert (refused.returncode, refused.stdout) == (2, b"")
-    assert b"no API key" in refused.stderr
+    assert refused.stderr.endswith(b": no API key: give one with --api-key KEY or DRAGOMAN_API_KEY\n")
     assert guarded.run(*arguments, "--api-key", "nobody's").returncode == 2
 
 

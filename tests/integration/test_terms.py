@@ -127,6 +127,8 @@ def test_nothing_is_written_between_placeholders_and_what_touches_them(
         ("I love 🍕 and ☕ in the morning.", ["🍕", "☕"]),
         ("It costs 10⁶ dollars, and the board is 15½ inches wide.", ["10⁶", "15½"]),
         ("Где вокзал?", ["Где вокзал?"]),
+        ("The Intel® Core™ processor is fast.", ["Intel® Core™"]),
+        ("Menu · Settings: 8 ÷ 2 is not ∞.", ["·", "÷", "∞"]),
     ],
 )
 def test_words_that_the_model_has_no_pieces_for_stay_as_they_are(
@@ -136,6 +138,12 @@ def test_words_that_the_model_has_no_pieces_for_stay_as_they_are(
     assert [result.text.count(each) for each in kept] == [1] * len(kept), result.text
     assert "\ufffd" not in result.text
     assert not result.glossary_misses
+
+
+def test_an_acute_accent_is_read_as_an_apostrophe(engine: OfflineEngine) -> None:
+    texts = ["I don´t know, and it´s late.", "I don't know, and it's late."]
+    typed, meant = translate_offline(Translator(BUNDLE.manifest, TOKENIZER), engine, texts)
+    assert typed.text == meant.text
 
 
 def test_terms_of_a_call_and_words_without_pieces_stand_in_one_sentence(engine: OfflineEngine) -> None:

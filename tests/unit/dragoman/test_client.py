@@ -191,7 +191,7 @@ def test_detects_the_languages_of_a_text_or_several(kind: type, echo) -> None:
     first, second = echo.servicer.requests
     assert first == pb.DetectLanguageRequest(contents=["de"])
     assert second == pb.DetectLanguageRequest(contents=["fr", ""], **options)
-    with pytest.raises(TypeError, match=r"contents\[1\]: must be str, is int"):
+    with pytest.raises(TypeError, match=r"texts\[1\]: must be str, is int"):
         call(kind, echo.address, "detect", ["a", 3])
     with pytest.raises(TypeError, match="mime_type: must be str, is int"):
         call(kind, echo.address, "detect", "a", mime_type=3)
@@ -433,7 +433,7 @@ async def test_many_calls_share_one_client(echo) -> None:
 @pytest.mark.parametrize("method", ["translate", "stream"])
 def test_what_no_message_can_hold_is_not_sent(kind: type, method: str, echo) -> None:
     for texts, place in (("\ud800", 0), (["a", "\ud800"], 1)):
-        with pytest.raises(ValueError, match=rf"^contents\[{place}\]: half a surrogate pair is no character$"):
+        with pytest.raises(ValueError, match=rf"^texts\[{place}\]: half a surrogate pair is no character$"):
             call(kind, echo.address, method, texts)
     with pytest.raises(ValueError, match="model: half a surrogate pair is no character"):
         call(kind, echo.address, method, "a", model="\ud800")
@@ -452,10 +452,11 @@ def test_what_no_message_can_hold_is_not_sent(kind: type, method: str, echo) -> 
 @pytest.mark.parametrize(
     ("texts", "options", "said"),
     [
-        (["ok", 5], {}, r"contents\[1\]: must be str, is int"),
-        ([None], {}, r"contents\[0\]: must be str, is NoneType"),
-        (b"ok", {}, "contents: must be str or a sequence of str, is bytes"),
-        (5, {}, "contents: must be str or a sequence of str, is int"),
+        (["ok", 5], {}, r"texts\[1\]: must be str, is int"),
+        ([None], {}, r"texts\[0\]: must be str, is NoneType"),
+        (b"ok", {}, "texts: must be str or a sequence of str, is bytes"),
+        ((text for text in "ab"), {}, "texts: .* is generator; translate_many takes any iterable of str$"),
+        (5, {}, "texts: must be str or a sequence of str, is int"),
         ("a", {"model": 5}, "model: must be str, is int"),
         ("a", {"max_target_tokens": "5"}, "max_target_tokens: must be int, is str"),
         ("a", {"mean_log_probability": 1}, "mean_log_probability: must be bool, is int"),

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections import deque
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman import Options
-from dragoman.options import config_of, request_of, shows_options
+from dragoman.options import config_of, detect_request_of, request_of, score_request_of, shows_options
 from dragoman.v1 import translation_pb2 as pb
 
 OPTIONS = {
@@ -134,11 +135,30 @@ def test_an_option_of_a_wrong_type_is_named_and_one_that_is_none_is_left_out() -
 
 @pytest.mark.parametrize(
     ("texts", "said"),
-    [(b"a", "contents: .* is bytes"), (3, "contents: .* is int"), (["a", 5], "contents.1.: .* is int")],
+    [
+        (b"a", "texts: must be str or a sequence of str, is bytes"),
+        (3, "texts: .* is int"),
+        (None, "texts: .* is NoneType"),
+        ((text for text in "ab"), "texts: .* is generator"),
+        (map(str, "ab"), "texts: .* is map"),
+        ({"a": 1}, "texts: .* is dict"),
+        ({"a"}, "texts: .* is set"),
+        (["a", 5], r"texts\[1\]: must be str, is int"),
+    ],
 )
-def test_what_is_no_text_is_named(texts: object, said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+def test_what_is_no_text_is_named(texts: Any, said: str) -> None:
+    others = "" if isinstance(texts, list) else "; translate_many takes any iterable of str"
+    with pytest.raises(TypeError, match=f"^{said}{others}$"):
         request_of(texts, all_or_nothing=False)
+    with pytest.raises(TypeError, match=f"^{said}$"):
+        detect_request_of(texts)
+    with pytest.raises(TypeError, match=f"^{said.replace('texts', 'translations')}$"):
+        score_request_of("a", texts, all_or_nothing=False)
+
+
+@pytest.mark.parametrize("texts", [deque("ab"), {1: "a", 2: "b"}.values()])
+def test_other_collections_with_an_order_are_texts(texts: Any) -> None:
+    assert list(request_of(texts, all_or_nothing=False).contents) == ["a", "b"]
 
 
 def test_the_options_stand_in_the_signature() -> None:

@@ -233,11 +233,19 @@ async def test_a_cancelled_task_of_an_async_iterable_is_its_error(echo) -> None:
 @both
 @pytest.mark.parametrize(
     ("bad", "error", "said"),
-    [("\ud800", ValueError, r"contents\[1\]: half a surrogate"), (7, TypeError, r"contents\[1\]: must be str, is int")],
+    [("\ud800", ValueError, r"^texts\[1\]: half a surrogate"), (7, TypeError, r"^texts\[1\]: must be str, is int")],
 )
 def test_what_no_message_can_hold_is_an_error(kind: type, bad: Any, error: type, said: str, echo) -> None:
     with pytest.raises(error, match=said):
         list(many(kind, echo.address, ["a", bad, "b"]))
+
+
+@both
+def test_what_is_no_iterable_is_an_error_before_anything_is_sent(kind: type, echo) -> None:
+    must = "an iterable of str" if kind is Client else "an iterable or async iterable of str"
+    with pytest.raises(TypeError, match=f"^texts: must be {must}, is NoneType$"):
+        list(many(kind, echo.address, None))
+    assert not echo.servicer.configs
 
 
 @both

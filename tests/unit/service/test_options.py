@@ -34,5 +34,11 @@ def test_a_score_is_a_log_probability_by_a_power_of_the_length(penalty: float, s
     assert Decoding(beam_size=2, length_penalty=penalty).score(-8.0, 4) == score
 
 
+@pytest.mark.parametrize(("size", "slots", "expected"), [(1, 32, 4), (1, 3, 3), (8, 32, 8)])
+def test_a_search_for_terms_has_the_penalty_of_the_request(size: int, slots: int, expected: int) -> None:
+    decoding = Decoding.of(beam_size=size, length_penalty=-5.0).with_terms(slots, -5.0)
+    assert decoding == Decoding.of(beam_size=expected, length_penalty=-5.0)
+
+
 def test_a_greedy_decode_may_be_drawn() -> None:
     assert Decoding.of(sampling=Sampling(3)) == Decoding(sampling=Sampling(3))

@@ -7,7 +7,13 @@ from dragoman.answers import Model
 from dragoman.arguments import Parser
 from dragoman.cli import main
 from dragoman.commands.model_source import add_arguments, choose, connected, detects, parse
-from dragoman.errors import DrainingError, InvalidRequestError, UnknownLanguagePairError, UnknownModelError
+from dragoman.errors import (
+    DrainingError,
+    InvalidRequestError,
+    UnauthenticatedError,
+    UnknownLanguagePairError,
+    UnknownModelError,
+)
 
 
 def model(name: str, source: str, target: str) -> Model:
@@ -134,3 +140,23 @@ def test_a_wait_for_a_server_that_was_there_is_told_once_in_a_call(echo, capsys:
             echo.servicer.errors = [DrainingError("draining") for _ in range(2)]
             assert client.translate(text).text == text
             assert capsys.readouterr() == ("", "dragoman: draining; trying again for 600 s\n")
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "shown"),
+    [
+        (
+            "",
+            'no API key: send "authorization: Bearer KEY", or "x-api-key: KEY"',
+            "no API key: give one with --api-key KEY or DRAGOMAN_API_KEY",
+        ),
+        ("", "of a proxy", "of a proxy: give one with --api-key KEY or DRAGOMAN_API_KEY"),
+        ("wrong", "this server does not know the API key", "this server does not know the API key"),
+    ],
+)
+def test_a_missing_key_is_told_with_its_flag(
+    key: str, said: str, shown: str, echo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    echo.servicer.errors = [UnauthenticatedError(said)]
+    assert main(["models", "--address", echo.address, "--api-key", key]) == 2
+    assert capsys.readouterr().err == f"dragoman models: {shown}\n"

@@ -183,6 +183,13 @@ def test_what_does_not_go_with_alignments_is_one_line(other: str, capfd) -> None
     assert (error.count("\n"), "--alignments" in error) == (1, True)
 
 
+def test_the_help_says_what_decides_without_a_source_language(capfd) -> None:
+    with pytest.raises(SystemExit):
+        main(["translate", "--help"])
+    shown = " ".join(capfd.readouterr().out.split())
+    assert "without it, --to or --model decides: the only model that fits translates, and nothing is detected" in shown
+
+
 @pytest.mark.parametrize("argument", ["--beam-size=0", "--alternatives=-1", "--length-penalty=long", "--seed=-1"])
 def test_an_impossible_beam_is_one_line(argument: str, capfd) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -168,13 +168,14 @@ def test_text_that_is_the_path_of_a_file_is_not_read_from_there(tmp_path) -> Non
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("Hello.\n", "is no PO file"),
+        ("Hello.\n", "^is no PO file, at line 1$"),
+        (HEADER.format("") + '\n#| friends "b"\n', "^is no PO file, at line 4: unknown keyword friends$"),
         ('msgid "a', "is no PO file"),
         ("", "neither a header nor a message"),
         (HEADER.format("") + '\nmsgid "Good morning, my friends', r'line 4: a string must end with "'),
         (HEADER.format("") + '\nmsgid "my \\"friends\\"\nmsgstr ""\n', r'line 4: a string must end with "'),
         (HEADER.format("") + '\nmsgid "Good morning, my friends"', "line 4: the message has no msgstr"),
-        (HEADER.format("") + '\nmsgid "a"\nmsgstr ""\nfriends\n', r"\(line 6\)"),
+        (HEADER.format("") + '\nmsgid "a"\nmsgstr ""\nfriends\n', "^is no PO file, at line 6$"),
         (HEADER.format("nplurals=INTEGER; plural=EXPRESSION;") + PLURAL, "line 4 has a plural, and no Plural-Forms"),
         (HEADER.format("nplurals=2; plural=n/0;") + PLURAL, "Plural-Forms in the header"),
         (HEADER.format("nplurals=2; plural=n $ 1;") + PLURAL, "Plural-Forms in the header"),

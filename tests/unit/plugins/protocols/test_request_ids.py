@@ -99,6 +99,27 @@ async def test_an_answer_to_nobody_has_an_id(played, path: str) -> None:
     assert (answer.headers["x-request-id"], played.records[-1].request_id) == ("my-id", "my-id")
 
 
+@pytest.mark.parametrize(
+    ("path", "header", "parameter"),
+    [
+        ("/v1/translate", "authorization: Bearer KEY", ""),
+        (CONNECT, "authorization: Bearer KEY", ""),
+        ("/translate", "authorization: Bearer KEY", "api_key"),
+        ("/v2/translate", "Authorization: DeepL-Auth-Key KEY", "auth_key"),
+        ("/v2/document", "Authorization: DeepL-Auth-Key KEY", "auth_key"),
+    ],
+)
+async def test_a_missing_key_is_told_in_the_words_of_the_protocol(
+    played, path: str, header: str, parameter: str
+) -> None:
+    answer = await call(app_of(played, keyed(played)), "POST", path, {})
+    said = f'no API key: send "{header}", or "x-api-key: KEY"'
+    if parameter:
+        said += f"; of a body, {parameter} counts in the first 16384 bytes"
+    error = answer.json.get("error")
+    assert (error["message"] if isinstance(error, dict) else error or answer.json["message"]) == said
+
+
 @pytest.mark.parametrize("headers", [{}, {"x_request_id": "no id"}, {"x_request_id": "a" * 129}])
 async def test_an_id_is_made_up_where_there_is_none(app, played, headers: dict[str, str]) -> None:
     answers = [await call(app, "POST", "/translate", {"q": 5}, **headers) for _ in range(2)]

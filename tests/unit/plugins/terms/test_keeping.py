@@ -34,7 +34,9 @@ def found(text: str, keeper: Keeper = KEEPER) -> list[str]:
         ("15½ inches, ½ cup, 80 m², H₂O, E = mc²", ["15½", "½", "m²", "H₂O", "mc²"]),
         ("10⁻⁶ m s⁻¹, 1.000½", ["10⁻⁶", "s⁻¹", "1.000½"]),
         ("500 ₽, the ■ key, ▶◀, x ∈ M, yes|no", ["₽", "■", "▶◀", "∈", "|"]),
-        ("1 ‰, 5′ 7″, ‹a› – “b” … c‑d", ["‰", "′", "″"]),
+        ("1 ‰, 5′ 7″, ‹a› – “b” … c‑d", ["‰", "′", "″", "‹"]),
+        ("x = ∞, 8 ÷ 2, ¿a?, b · c, ¶ 5, ¦ ¨ ❶ of \ufffd", ["∞", "÷", "¿", "·", "¶", "¦ ¨ ❶", "\ufffd"]),
+        ("Microsoft® Windows™ and ®", ["Microsoft® Windows™", "®"]),
         ("٣٤٥ or ५०० rupees", ["٣٤٥", "५००"]),
         ("the author says¹ so, and the² too", []),  # numbers of notes
         ("5 µm and 3 μs", ["µm", "μs"]),  # the sign of micro, and the letter

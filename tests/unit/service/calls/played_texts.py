@@ -22,13 +22,14 @@ class CharacterTranslator:
     A test may make it wait, and have a text fail: `!` cannot be read.
     """
 
-    def __init__(self, error: Exception | None = None, segment_tokens: int = 2) -> None:
+    def __init__(self, error: Exception | None = None, segment_tokens: int = 2, writes: str = "x") -> None:
         self.read: list[str] = []
         self.threads: set[int] = set()
         self.may_go_on = threading.Event()
         self.may_go_on.set()
         self._error = error
         self._segment_tokens = segment_tokens
+        self._writes = writes
         self._ids = count(3)
 
     def prepare(self, text: str, *arguments: Any) -> Document:
@@ -45,7 +46,7 @@ class CharacterTranslator:
     ) -> Document:
         return Document(
             self._parts(text, options, on_progress),
-            SimpleNamespace(decode=lambda ids: "x"),  # type: ignore[arg-type]
+            SimpleNamespace(decode=lambda ids: self._writes),  # type: ignore[arg-type]
             text_bytes=len(text),
             characters=len(text),
             unknown_id=1,

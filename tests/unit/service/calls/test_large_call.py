@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from dragoman import DrainingError, QueueFullError
-from dragoman.errors import TextFailedError
+from dragoman.errors import InvalidRequestError, TextFailedError
 from plugins.batch.call import FedCall
 from plugins.batch.window import Window
 from service.calls.call import SLICE, Part
@@ -39,6 +39,21 @@ WIDE = Window(WINDOW, 1_000_000)
 
 def streaming(intake: Intake, window: Window = WIDE, **options) -> FedCall:
     return call_of(FedCall, intake, window=window, **options)
+
+
+@pytest.fixture
+def reservations(mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> list[Reservation]:
+    """Those of the mailbox, as they are made."""
+    reserve, made = mailbox.admission.reserve, list[Reservation]()
+
+    @contextmanager
+    def watched(options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
+        with reserve(options, text_bytes) as reservation:
+            made.append(reservation)
+            yield reservation
+
+    monkeypatch.setattr(mailbox.admission, "reserve", watched)
+    return made
 
 
 async def queued_at_each_step(mailbox: Mailbox, task: asyncio.Task) -> list[int]:
@@ -112,21 +127,10 @@ async def test_what_is_still_to_come_of_a_call_counts_for_its_own_client_and_for
     mailbox.submit([Decode([1, 2], 8, client="a", text_bytes=1)])  # nothing is kept for who has left
 
 
-async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(
-    mailbox, intake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reserve, made = mailbox.admission.reserve, list[Reservation]()
-
-    @contextmanager
-    def watched(options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
-        with reserve(options, text_bytes) as reservation:
-            made.append(reservation)
-            yield reservation
-
-    monkeypatch.setattr(mailbox.admission, "reserve", watched)
+async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(mailbox, intake, reservations) -> None:
     async with asyncio.timeout(60), call_of(LargeCall, intake) as call:
         await call.add([LARGE])
-        [reservation] = made
+        [reservation] = reservations
         assert reservation.text_bytes == MANY
         await until(lambda: mailbox.queued_segments > PORTION)
         assert reservation.text_bytes == MANY - mailbox.queued_segments
@@ -136,6 +140,21 @@ async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(
             left -= len(finish(mailbox, 100))
         await call.done()
         assert reservation.text_bytes == 0
+
+
+@pytest.mark.parametrize("first", ["b" * PORTION + "!" * MANY, LARGE], ids=["read", "translated"])
+async def test_what_is_left_of_a_text_that_has_failed_is_not_still_to_come(
+    mailbox, intake, reservations, first
+) -> None:
+    translator = CharacterTranslator(TextFailedError("cannot be read"))
+    async with asyncio.timeout(60), call_of(LargeCall, intake, translator=translator) as call:
+        await call.add([first, LARGE])
+        [reservation] = reservations
+        await until(lambda: mailbox.queued_segments > 0)
+        if first == LARGE:
+            fail_one(mailbox, FAILED)
+        await until(lambda: mailbox.queued_segments >= WINDOW)
+        assert reservation.text_bytes == MANY - mailbox.queued_segments
 
 
 async def test_one_who_leaves_in_the_middle_leaves_nothing(mailbox, intake) -> None:
@@ -162,6 +181,33 @@ async def test_what_a_full_queue_refused_was_not_cancelled(mailbox, intake) -> N
         with pytest.raises(QueueFullError):
             await call.add(["aa", "bbb"])
     assert metrics.total("cancelled_segments_total") == record.segments == 2
+
+
+async def test_what_waits_for_room_in_a_full_queue_is_not_counted() -> None:
+    record, metrics, translator = CallStats("TranslateText"), Metrics(), CharacterTranslator()
+    full = bound(Mailbox(2))
+    full.submit([Decode([1, 2], 8, client="a")])
+    parts = [Part(leg_of(intake_of(full), translator))]
+    async with LargeCall(parts, TextWorker(Settings()), metrics, record) as call:
+        await call.add([LARGE])
+        await until(lambda: len(translator.read) == PORTION)
+        await asyncio.sleep(0.02)
+        assert record.segments == 0
+    assert metrics.total("cancelled_segments_total") == record.segments == 0
+
+
+async def test_a_translation_into_the_pivot_language_may_be_larger_than_a_text_of_the_caller(mailbox, intake) -> None:
+    next_mailbox = bound(Mailbox(20_000))
+    parts = [Part(leg_of(intake, CharacterTranslator(writes="xxx"), then=leg_of(intake_of(next_mailbox))))]
+    worker = TextWorker(Settings(max_text_bytes=4))
+    async with asyncio.timeout(60), LargeCall(parts, worker, Metrics(), CallStats("TranslateText")) as call:
+        await call.add(["aaaa", "aaaaa"])
+        finish(mailbox, 4)
+        await until(lambda: next_mailbox.queued_segments > 0)
+        finish(next_mailbox, 12)
+        fine, large = (await call.done()).values()
+        assert isinstance(fine, TextResult)
+        assert isinstance(large, InvalidRequestError)
 
 
 async def test_a_text_that_ends_while_its_call_does_goes_to_no_next_model(mailbox, intake) -> None:

@@ -194,6 +194,28 @@ async def test_the_end_of_the_process_does_not_wait_for_the_detector_to_be_loade
         await loading
 
 
+async def test_the_detector_is_loaded_once_for_all_that_wait_and_again_after_a_failure(monkeypatch) -> None:
+    loads, may_go_on = list[int](), threading.Event()
+
+    def load(_: LanguageDetector) -> None:
+        loads.append(threading.get_ident())
+        may_go_on.wait(60)
+        if len(loads) == 1:
+            raise OSError("the data cannot be read")
+
+    monkeypatch.setattr(LanguageDetector, "load", load)
+    worker = TextWorker(Settings())
+    waiting = [asyncio.create_task(worker.load_detector()) for _ in range(9)]
+    await until(lambda: bool(loads))
+    waiting[0].cancel()  # the others wait on
+    may_go_on.set()
+    ends = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncio.CancelledError] + 8 * [OSError]
+    assert len(loads) == 1
+    await asyncio.gather(*(worker.load_detector() for _ in range(9)))
+    assert len(loads) == 2
+
+
 async def test_a_small_text_may_be_too_large_where_the_limit_is_small() -> None:
     texts = await prepare(TextWorker(Settings(max_text_bytes=12)), CharacterTranslator(), "a" * 12, "a" * 13)
     assert isinstance(texts[7], Document)

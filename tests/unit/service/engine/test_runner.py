@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from dragoman.errors import TextFailedError
 from plugins import gpu
 from plugins.gpu.device import DeviceStep
 from service.decode import Decode
 from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
 from service.engine.step import Asked, Copy, Force, Fork, Move
+from service.options import SCORING
 from service.runtime.slots import DecoderStep
 from tests.engine_harness import PlantedError, fail_encoder
 from tests.invariants import lengths_of
@@ -169,5 +171,46 @@ def test_a_slot_on_which_the_search_fails_has_no_best_tokens(
     with capture_logs() as log:
         assert runner.search(everybody) == {slot: expected[slot] for slot in (0, 2)}
     assert {(entry["graph"], entry["error"]) for entry in log} == {("search", "PlantedError")}
+
+
+@pytest.mark.parametrize("others", [[], SOURCES[1:2], SOURCES[1:]])
+def test_a_segment_on_which_the_search_fails_ends_alone(
+    make: Callable[[int], Runner], monkeypatch: pytest.MonkeyPatch, others: list[list[int]]
+) -> None:
+    runner = make(3)
+    asking = [Decode(SOURCES[0], 9, decoding=SCORING), *(Decode(source, 9) for source in others)]
+    for decode, memory in zip(asking, runner.encode([SOURCES[0], *others]), strict=True):
+        runner.admit(decode, memory)
+    for kind in (DecoderStep, DeviceStep):
+        best = kind.best
+
+        def fail_on_the_source(step, start: int, count: int, asked: np.ndarray, best=best):
+            if len(SOURCES[0]) in lengths_of(runner.table, start + len(asked))[1][start:]:
+                raise PlantedError
+            return best(step, start, count, asked)
+
+        monkeypatch.setattr(kind, "best", fail_on_the_source)
+    with capture_logs():
+        runner.apply(runner.step().edits)
+        runner.apply(runner.step().edits if others else ())
+    assert isinstance(asking[0].error, TextFailedError)
+    assert [row.decode for row in runner.scheduler.active] == asking[:0:-1]
+    assert [decode.target_ids for decode in asking[1:]] == [alone(make, source, 2) for source in others]
+
+
+@pytest.mark.parametrize("others", [[], SOURCES[1:]])
+def test_a_search_that_fails_on_everything_is_broken(
+    make: Callable[[int], Runner], monkeypatch: pytest.MonkeyPatch, others: list[list[int]]
+) -> None:
+    runner = make(3)
+    decodes = [Decode(SOURCES[0], 9, decoding=SCORING), *(Decode(source, 9) for source in others)]
+    for decode, memory in zip(decodes, runner.encode([SOURCES[0], *others]), strict=True):
+        runner.admit(decode, memory)
+
+    def fail(*_: object) -> None:
+        raise PlantedError
+
+    for kind in (DecoderStep, DeviceStep):
+        monkeypatch.setattr(kind, "best", fail)
     with capture_logs(), pytest.raises(PlantedError):
-        runner.search({1: Asked(4, ())})
+        runner.step()

@@ -269,7 +269,7 @@ async def test_methods_that_detect_nothing_say_so(engine: PlayedEngine) -> None:
         yield pb.BatchTranslateTextRequest(config=pb.BatchTranslateTextConfig(**fields))
         yield pb.BatchTranslateTextRequest(contents=[GERMAN])
 
-    rule = "must say the language, which is not detected in this method; DetectLanguage does; there are de, fr"
+    rule = "must name the language, which this method does not detect (DetectLanguage does); the models read: de, fr"
     for source in ("auto", ""):
         asked = {"source_language_code": source, "target_language_code": "en"}
         with pytest.raises(InvalidRequestError) as refused:

@@ -64,6 +64,7 @@ def test_a_beam_of_a_message(message: type, asked: dict, penalty: float) -> None
 def test_one_alternative_of_a_greedy_decode_needs_its_log_probability_and_nothing_else(message: type) -> None:
     found = options(message(options={"alternatives": 1, "length_penalty": 2.0}))
     assert (found.decoding, found.alternatives) == (Decoding(wants_log_probability=True), 1)
+    assert found.length_penalty == 2.0  # of segments with terms
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -80,6 +81,7 @@ def test_texts_on_their_way_into_the_pivot_language_have_the_beam_and_no_alterna
     found = options(asked, beam_size=size, prefix_ids=(7,))._replace(deadline_s=7.0, client="alice", wants_deltas=True)
     assert into_pivot(found, Choice(None, "fr", "en")) == RequestOptions(
         decoding=Decoding.of(beam_size=size, length_penalty=2.0),
+        length_penalty=2.0,
         deadline_s=7.0,
         client="alice",
         source_language="fr",

@@ -278,9 +278,10 @@ def test_a_caller_is_known_by_its_headers(closed_played) -> None:
     caller = handlers.identify("TranslateText", "ipv4:192.0.2.7:1", [("x-api-key", "key")])
     assert caller.name == "bob"
     assert not closed_played.records
-    with pytest.raises(UnauthenticatedError):
+    with pytest.raises(UnauthenticatedError) as caught:
         handlers.identify("TranslateText", "ipv4:192.0.2.7:1", [("x-api-key", "wrong")])
     [record] = closed_played.records
+    assert caught.value.request_id == record.request_id != ""
     assert (record.caller, record.reason) == ("ipv4:192.0.2.7", "UNAUTHENTICATED")
     assert closed_played.count("rejected_total", "UNAUTHENTICATED") == 1
 

@@ -2,7 +2,7 @@ import pytest
 
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, FinishReason
-from service.options import Decoding
+from service.options import SCORING, Decoding
 from service.queue.mailbox import EndCounts
 from service.telemetry.metrics import Metrics
 
@@ -92,6 +92,17 @@ def test_the_ratio_of_lengths_is_without_end_tokens_and_of_what_was_decoded_to_i
     )
     assert metrics.total("length_ratio_count") == 3
     assert metrics.total("length_ratio_sum") == 3 / 4 + 20 / 4 + 8 / 4
+
+
+@pytest.mark.parametrize("reason", [FinishReason.EOS, FinishReason.CANCELLED])
+def test_a_given_translation_tells_nothing_of_lengths(ends: EndCounts, metrics: Metrics, reason: FinishReason) -> None:
+    scored = Decode([5, 6, 2], 9, target_ids=[7], decoding=SCORING, scored_ids=(7,) * 8 + (2,))
+    scored.finish(reason, 0.0)
+    ends.enter([scored])
+    assert metrics.total("segments_total", reason=reason.name) == 1
+    assert (metrics.total("length_ratio_count"), saved(metrics)) == (0, 0)
+    ends.enter([ended(FinishReason.CANCELLED, source=7, target=0)])
+    assert saved(metrics) == 7
 
 
 def test_a_source_of_nothing_but_its_end_divides_by_no_zero(ends: EndCounts, metrics: Metrics) -> None:

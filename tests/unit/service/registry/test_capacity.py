@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dragoman.bundle import WEIGHTS, Bundle, Manifest
 from dragoman.cli import main
 from dragoman.errors import BundleError
-from service.registry.capacity import describe, run_threads_of, slot_bytes, slots_of
+from service.registry.capacity import describe, item_bytes, run_threads_of, slot_bytes, slots_of
 from service.registry.folders import one_name
 from service.runtime.slots import SlotTable
 from service.settings import MEGABYTE, Settings
@@ -52,11 +52,19 @@ def test_a_budget_below_the_beam_of_requests_that_say_none_is_refused(manifest: 
         slots_of(manifest, Settings(kv_cache_mb=1, threads=threads, beam_size=4))
 
 
-def test_the_description_holds_the_sum_that_gives_the_bytes(manifest: Manifest) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "int8", "fp16"])
+@pytest.mark.parametrize("cell", ["attention", "ssru"])
+def test_the_description_holds_the_sum_that_gives_the_bytes(manifest: Manifest, cell: str, precision: str) -> None:
+    manifest = manifest.model_copy(update={"decoder_cell": cell, "precision": precision, "decoder_layers": 3})
     described = describe(manifest, Settings(threads=2, slots=7))
     assert described["slots"] == 7
     assert eval(described["computed"]) == described["bytes"] == 2 * 7 * slot_bytes(manifest)
-    assert described["computed"].count("*") == KV_CACHE_FORMULA.count("*")
+    of_attention, of_ssru = KV_CACHE_FORMULA.split("; of a decoder of SSRU cells ")
+    formula = (of_ssru if cell == "ssru" else of_attention).replace("bytes of a ", "bytes_of_a_")
+    assert described["computed"].count("*") == formula.count("*")
+    values = {"threads": 2, "slots": 7, "target_prefix": manifest.languages.longest_target_prefix}
+    values |= {"bytes_of_a_number": item_bytes(manifest), "bytes_of_a_state": 2 if precision == "fp16" else 4}
+    assert eval(formula, manifest.model_dump(), values) == described["bytes"]
 
 
 def test_the_configuration_tells_of_every_model_and_of_what_is_wrong(

@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import pytest
 
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
@@ -86,6 +89,22 @@ def test_a_model_of_many_languages(catalog, manifest, tokenizer, request_, chose
 def test_a_text_whose_language_does_not_show_is_in_one_with_the_target(catalog) -> None:
     assert (catalog.first_source("de"), catalog.first_source("de-AT"), catalog.first_source("en")) == ("en", "en", "de")
     assert catalog.first_source() == catalog.first_source("fr") == "de"
+
+
+class Asked(str):
+    """What a request says; a test sees whether it is kept."""
+
+
+def test_sources_are_cached_and_what_is_no_language_or_model_is_not_kept(catalog) -> None:
+    assert catalog.sources("", "de") is catalog.sources("", "de")
+    language, name = Asked("English"), Asked("English")
+    kept = weakref.ref(language), weakref.ref(name)
+    assert catalog.sources("", language) == catalog.sources("small", language) == ()
+    with pytest.raises(UnknownModelError):
+        catalog.sources(name, "de")
+    del language, name
+    gc.collect()
+    assert [each() for each in kept] == [None, None]
 
 
 def test_an_unknown_model(catalog) -> None:

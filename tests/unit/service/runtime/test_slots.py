@@ -161,6 +161,18 @@ def test_rows_move_together_again_after_a_number_of_segments(shape: Manifest, mo
     np.testing.assert_array_equal(table.memory[0, 0, 0, 0, :5], memory_of(5)[:, :HEAD_DIM])
 
 
+def test_a_layout_is_only_new_where_a_capacity_is(shape: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "_SEGMENTS_OF_A_LAYOUT", 1)
+    table, layouts = SlotTable(shape, slots=1), []
+    for length in (2, 4, 5, 8, 2):
+        table.fill(0, memory_of(length))
+        layouts.append(table.layout)
+    assert layouts == [1, 1, 2, 2, 3]
+    for _ in range(8):
+        table.commit(1)
+    assert table.layout == 4
+
+
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="pages are only counted on Linux")
 def test_a_row_that_nobody_wrote_takes_no_memory(shape: Manifest) -> None:
     wide = shape.model_copy(update={"max_source_tokens": 2**15})  # rows of half a huge page

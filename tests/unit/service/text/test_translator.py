@@ -1,4 +1,5 @@
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions, Sampling, XmlTags
 from service.segment import Segment
 from service.settings import Settings
+from service.text import translator as translator_module
 from service.text.translator import Limits, Translator
 from tests.unit.service.played_segments import end, fail
 
@@ -99,6 +101,15 @@ def test_each_piece_of_a_text_is_encoded_once_and_none_that_cannot_fit(manifest)
     counting = CountingTokenizer()
     Translator(manifest, counting).prepare("a" * 100_000)
     assert max(map(len, counting.encoded)) <= 16 * manifest.max_source_tokens
+
+
+def test_a_text_is_not_searched_before_it_is_read(translator, monkeypatch) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr(translator_module, "MAYBE_ADDRESS", SimpleNamespace(search=searched.append))
+    document = translator.open("Tom. Good tom.")
+    assert not searched
+    document.read_all()
+    assert searched == ["Tom. Good tom."]
 
 
 @given(TEXTS)
@@ -502,6 +513,14 @@ def test_only_segments_with_terms_are_searched_and_the_others_stay_as_they_are(m
     assert (second.source_ids, second.constraints) == (plain.source_ids, None)
     assert second.decoding == plain.decoding
     assert first.max_target_tokens == target_limit(len(first.source_ids), 32) + first.constraints.tokens or 32
+
+
+def test_only_segments_with_terms_have_the_length_penalty_of_a_request_without_a_beam(manifest, tokenizer) -> None:
+    options = terms_of(GlossaryEntry("good", ("guten",)))._replace(length_penalty=-5.0)
+    decodes = [
+        segment.decode for segment in Translator(manifest, tokenizer).prepare("Is it good?\nIt is.", options).segments
+    ]
+    assert [decode.decoding.length_penalty for decode in decodes] == [-5.0, 1.0]
 
 
 def test_a_translation_has_its_terms_or_names_them(manifest, tokenizer) -> None:

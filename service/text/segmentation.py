@@ -74,8 +74,8 @@ _WORD_GAP: Final = re.compile(r"\s+")
 _NOT_BLANK: Final = re.compile(r"\S")
 _PORTION: Final = 10_000  # characters that a search sees at a time: it stops all other threads meanwhile
 _WORD: Final = re.compile(r"[^\W_]")
-# Pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji with their joiners, bullets.
-_PICTURES: Final = r"•‣←-⇿■-➿⬀-⯿\U0001f000-\U0001faff"
+# Marks of direction, and pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji, bullets.
+_PICTURES: Final = r"\u200e\u200f\u202a-\u202e\u2066-\u2069•‣←-⇿■-➿⬀-⯿\U0001f000-\U0001faff"
 _PICTURE: Final = re.compile(rf"[{_PICTURES}]")
 _AMONG_PICTURES: Final = re.compile(rf"[\s\u200d\ufe0f{_PICTURES}]")
 _PICTURES_BEFORE: Final = re.compile(_PICTURE.pattern + _AMONG_PICTURES.pattern + "*")

@@ -222,6 +222,7 @@ def test_a_text_without_words_is_one_separator(text: str) -> None:
         ("Family time ❤️", ["", " ❤️"], ["Family time"]),
         ("👨\u200d👩\u200d👧 ok👍🏽", ["👨\u200d👩\u200d👧 ", "👍🏽"], ["ok"]),
         ("• Milk\n• Bread →", ["• ", "\n• ", " →"], ["Milk", "Bread"]),
+        ("\u202eGood morning.\u202c\u200e", ["\u202e", "\u202c\u200e"], ["Good morning."]),
         ("I ❤️ you", ["", ""], ["I ❤️ you"]),
         ("5 € ©", ["", ""], ["5 € ©"]),
         ("Yes \u200d", ["", ""], ["Yes \u200d"]),

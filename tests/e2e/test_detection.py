@@ -76,7 +76,7 @@ def test_a_language_that_is_not_served_is_named_and_hurts_no_other_text(client: 
     assert (italian.model, italian.detected_language) == ("", "it")
     assert isinstance(italian.error, UnknownLanguagePairError)
     assert italian.error.metadata["source_language_code"] == "it"
-    with pytest.raises(InvalidRequestError, match=r"^config.source_language_code: must say the language"):
+    with pytest.raises(InvalidRequestError, match=r"^config.source_language_code: must name the language"):
         list(client.translate_many([GERMAN], **options))
 
 

@@ -272,14 +272,14 @@ async def test_a_model_in_memory_is_replaced_by_one_that_was_loaded(bounded: Bou
     await bounded.use("a")
 
 
-@pytest.mark.parametrize("bounded", [{"max_model_wait_s": 0.2}], indirect=True)
+@pytest.mark.parametrize("bounded", [{"max_model_wait_s": 2}], indirect=True)
 async def test_a_reload_that_gets_no_room_leaves_the_models_as_they_were(bounded: BoundedModels) -> None:
     await bounded.start()
     helds = [await bounded.hold(name) for name in ("a", "b", "c")]
     bounded.write("a", "a", "2")
     [line] = await bounded.reload()
     assert line["why"] == (
-        "model a: there was no room for it within 0.2 s, since calls run on other models; SIGHUP tries again"
+        "model a: there was no room for it within 2 s, since calls run on other models; SIGHUP tries again"
     )
     await until(lambda: not any(model.leaving for model in bounded.registry.served))
     assert bounded.versions()["a"] == "1"

@@ -173,14 +173,20 @@ def test_a_slot_on_which_the_search_fails_has_no_best_tokens(
     assert {(entry["graph"], entry["error"]) for entry in log} == {("search", "PlantedError")}
 
 
+def scoring_the_first(make: Callable[[int], Runner], others: list[list[int]]) -> tuple[Runner, list[Decode]]:
+    """A runner with a segment that asks for log-probabilities, and others that ask for nothing."""
+    runner = make(3)
+    decodes = [Decode(SOURCES[0], 9, decoding=SCORING), *(Decode(source, 9) for source in others)]
+    for decode, memory in zip(decodes, runner.encode([SOURCES[0], *others]), strict=True):
+        runner.admit(decode, memory)
+    return runner, decodes
+
+
 @pytest.mark.parametrize("others", [[], SOURCES[1:2], SOURCES[1:]])
 def test_a_segment_on_which_the_search_fails_ends_alone(
     make: Callable[[int], Runner], monkeypatch: pytest.MonkeyPatch, others: list[list[int]]
 ) -> None:
-    runner = make(3)
-    asking = [Decode(SOURCES[0], 9, decoding=SCORING), *(Decode(source, 9) for source in others)]
-    for decode, memory in zip(asking, runner.encode([SOURCES[0], *others]), strict=True):
-        runner.admit(decode, memory)
+    runner, asking = scoring_the_first(make, others)
     for kind in (DecoderStep, DeviceStep):
         best = kind.best
 
@@ -202,10 +208,7 @@ def test_a_segment_on_which_the_search_fails_ends_alone(
 def test_a_search_that_fails_on_everything_is_broken(
     make: Callable[[int], Runner], monkeypatch: pytest.MonkeyPatch, others: list[list[int]]
 ) -> None:
-    runner = make(3)
-    decodes = [Decode(SOURCES[0], 9, decoding=SCORING), *(Decode(source, 9) for source in others)]
-    for decode, memory in zip(decodes, runner.encode([SOURCES[0], *others]), strict=True):
-        runner.admit(decode, memory)
+    runner, _ = scoring_the_first(make, others)
 
     def fail(*_: object) -> None:
         raise PlantedError

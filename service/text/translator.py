@@ -109,15 +109,14 @@ class Translator:
             split = partial(split, fits=lambda piece: fits(asked.read(piece)), unbroken=asked.spans)
         if options.has_tags:
             blocks = markup.parse(text, options.xml)
-            text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
+            whole = "".join([block.text for block in blocks if not isinstance(block, str)])
             pieces = markup.protect(blocks, split)
         else:
-            text_bytes = len(text.encode())
-            pieces = split(text)
+            whole, pieces = text, split(text)
         return Document(
-            self._parts(text, pieces, encode, asked, frame, options, on_progress, field, language),
+            self._parts(whole, pieces, encode, asked, frame, options, on_progress, field, language),
             self.tokenizer,
-            text_bytes=text_bytes,
+            text_bytes=len(whole.encode()),
             characters=len(text),
             unknown_id=self.manifest.unknown_id,
             wants_log_probability=options.mean_log_probability,

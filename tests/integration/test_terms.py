@@ -140,6 +140,13 @@ def test_words_that_the_model_has_no_pieces_for_stay_as_they_are(
     assert not result.glossary_misses
 
 
+def test_signs_that_html_names_stay_too(engine: OfflineEngine) -> None:
+    options = RequestOptions(has_tags=True)
+    text = "<p>The <b>Intel&reg;</b> processor is &#8734; fast.</p>"
+    [result] = translate_offline(Translator(BUNDLE.manifest, TOKENIZER), engine, [text], options)
+    assert [result.text.count(each) for each in ("Intel®", "∞", "\ufffd")] == [1, 1, 0], result.text
+
+
 def test_an_acute_accent_is_read_as_an_apostrophe(engine: OfflineEngine) -> None:
     texts = ["I don´t know, and it´s late.", "I don't know, and it's late."]
     typed, meant = translate_offline(Translator(BUNDLE.manifest, TOKENIZER), engine, texts)

@@ -1,8 +1,8 @@
-"""Parts that stay unchanged without a request: addresses, and words and signs for which a model has no pieces.
+"""Parts that stay unchanged without a request: addresses, names in programs, and what a model has no pieces for.
 
-A model would read such words byte by byte, and write other bytes: a name in another script, an emoji, a number with a
-sign that the tokenizer turns into a plain digit, as 10⁶ into 106. Latin letters up to U+017F that are written in bytes
-are not kept: models have often seen them.
+A model would read words and signs without pieces byte by byte, and write other bytes: a name in another script, an
+emoji, a number with a sign that the tokenizer turns into a plain digit, as 10⁶ into 106. Latin letters up to U+017F
+that are written in bytes are not kept: models have often seen them.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 from dragoman.scripts import UNSPACED_CHARACTER
 from dragoman.tokenizer import Tokenizer
 from plugins.terms.finding import in_word
-from plugins.terms.placeholders import find_addresses
+from plugins.terms.placeholders import find_literals
 from plugins.terms.terms import Terms
 from service.rewriting import Span
 from service.terms import MAYBE_UNWRITTEN
@@ -32,7 +32,7 @@ _IS_LOWERED: Final = re.compile(r"[\u2080-\u208e]")
 _KEPT: Final = 4_096  # number of cached characters
 _LARGE: Final = 4_096  # longer texts are examined only sentence by sentence
 
-# A word with letters; a number or unit with signs, or an address; a picture; "": none of these.
+# A word with letters; a number or unit with signs, or a literal; a picture; "": none of these.
 _Kind: TypeAlias = Literal["L", "N", "S", ""]
 
 
@@ -51,7 +51,7 @@ class Keeper:
 
     def __call__(self, terms: Terms | None, text: str) -> Terms | None:
         """Add these parts to the terms of a request, wherever no term is, if the text may have such parts."""
-        may_have = len(text) > _LARGE or any(map(self._kind, set(text))) or any(find_addresses(text))
+        may_have = len(text) > _LARGE or any(map(self._kind, set(text))) or any(find_literals(text))
         return (terms or Terms()).keeping(self.find) if may_have else terms
 
     def find(self, text: str) -> Iterator[Span]:
@@ -69,7 +69,7 @@ class Keeper:
 
     def _each(self, text: str) -> Iterator[tuple[int, int, _Kind]]:
         begin = 0
-        for start, stop in find_addresses(text):
+        for start, stop in find_literals(text):
             yield from self._words(text, begin, start)
             yield start, stop, "N"
             begin = stop

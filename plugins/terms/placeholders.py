@@ -41,6 +41,11 @@ _ADDRESSES: Final = (
     rf"(?<![\w.@/-])(?:[a-z0-9-]{{1,63}}\.){{1,8}}[a-z]{{2,24}}/{_ADDRESS}",
     r"(?<![\w.+-])[\w.+-]{1,64}@[^\W_](?:[\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?!\w)",
 )
+# Names in programs and of users: max_size, MAX_SIZE, @ann.
+_NAMES: Final = (
+    r"(?<![\w@])[A-Za-z0-9]{1,64}(?:_[A-Za-z0-9]{1,64}){1,16}(?!\w)",
+    r"(?<![\w@.])@[A-Za-z_]\w{0,63}(?![\w@])",
+)
 _PATTERNS: Final = (
     *_ADDRESSES,
     # {{x}}, {{{x}}}, {% x %}, ${x}, #{x}, %{x}
@@ -58,13 +63,13 @@ _PATTERNS: Final = (
     # Adjacent emoji.
     rf"(?:{_PICTURE}(?:\u200d{_PICTURE}){{0,16}}|{_KEYCAP})+",
 )
-_ADDRESSED: Final = re.compile("|".join(_ADDRESSES))
+_LITERAL: Final = re.compile("|".join((*_ADDRESSES, *_NAMES)))
 _PLACEHOLDER: Final = re.compile("|".join(_PATTERNS))
 
 
-def find_addresses(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans [start, stop) of web and e-mail addresses, in order."""
-    for found in _ADDRESSED.finditer(text):
+def find_literals(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans [start, stop) of addresses, of names with underscores and of names of users, in order."""
+    for found in _LITERAL.finditer(text):
         yield found.span()
 
 

@@ -13,7 +13,7 @@ from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.terms import MAYBE_ADDRESS, MAYBE_UNWRITTEN, TermPlan, TermPlanner, Terms
+from service.terms import MAYBE_LITERAL, MAYBE_UNWRITTEN, TermPlan, TermPlanner, Terms
 from service.text import markup, segmentation
 from service.text.capitals import in_small_letters
 from service.text.document import Document
@@ -165,7 +165,7 @@ class Translator:
         """
         # All texts are searched for one set of characters, and for marks of addresses: not before a text is read, since
         # the texts of a call are opened all at once.
-        may_keep = MAYBE_UNWRITTEN.search(whole) or MAYBE_ADDRESS.search(whole)
+        may_keep = MAYBE_UNWRITTEN.search(whole) or MAYBE_LITERAL.search(whole)
         terms = self._keeping(options, language, whole) if may_keep else options.terms
         if terms is not None and terms is not options.terms:
             planner = self._planner(terms, options)

@@ -8,9 +8,9 @@ from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
 from plugins.terms.finding import Index
 from plugins.terms.keeping import Keeper
-from plugins.terms.placeholders import find_addresses
+from plugins.terms.placeholders import find_literals
 from plugins.terms.terms import Terms
-from service.terms import MAYBE_ADDRESS
+from service.terms import MAYBE_LITERAL
 from tests.default_model import BUNDLE
 
 TOKENIZER = Tokenizer.open(BUNDLE)
@@ -49,6 +49,8 @@ def found(text: str, keeper: Keeper = KEEPER) -> list[str]:
             "Write to Ann.Lee+x@example.org or see https://example.org/a?b=Иван, www.example.de.",
             ["Ann.Lee+x@example.org", "https://example.org/a?b=Иван", "www.example.de"],
         ),
+        ("Set MAX_SIZE and timeout_s, call pg_query() and __init__", ["MAX_SIZE", "timeout_s", "pg_query"]),
+        ("@ann_b wrote to @Bob. We met @ noon, _really_.", ["@ann_b", "@Bob"]),
         ("", []),
     ],
 )
@@ -61,10 +63,10 @@ def test_a_model_that_reads_such_a_script_reads_its_characters(language: str, wo
     assert found("The word 日本 means Japan.", Keeper(TOKENIZER, language)) == words
 
 
-@given(st.text(st.sampled_from("abw.@:/-1 "), max_size=16))
+@given(st.text(st.sampled_from("abw.@:/-1_ "), max_size=16))
 @example("See example.com/account")
-def test_no_address_lacks_the_mark_that_a_text_is_searched_for_first(text: str) -> None:
-    assert MAYBE_ADDRESS.search(text) or not list(find_addresses(text))
+def test_no_literal_lacks_the_mark_that_a_text_is_searched_for_first(text: str) -> None:
+    assert MAYBE_LITERAL.search(text) or not list(find_literals(text))
 
 
 @given(st.text(st.sampled_from("ab .-1,²½Иё日👍🏽■|٣\u200d\u0301"), max_size=12))

@@ -105,7 +105,7 @@ def test_each_piece_of_a_text_is_encoded_once_and_none_that_cannot_fit(manifest)
 
 def test_a_text_is_not_searched_before_it_is_read(translator, monkeypatch) -> None:
     searched: list[str] = []
-    monkeypatch.setattr(translator_module, "MAYBE_ADDRESS", SimpleNamespace(search=searched.append))
+    monkeypatch.setattr(translator_module, "MAYBE_LITERAL", SimpleNamespace(search=searched.append))
     document = translator.open("Tom. Good tom.")
     assert not searched
     document.read_all()

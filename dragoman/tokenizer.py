@@ -14,6 +14,9 @@ from dragoman.word_starts import ends_word_before
 JOINT: Final = "tokenizer.model"
 SOURCE: Final = "source.model"
 TARGET: Final = "target.model"
+_ACUTE: Final = "´"  # typed for an apostrophe
+_INVISIBLE: Final = "\u00ad\u200d\u2060"  # in words: the soft hyphen, the joiners
+_DROPPED: Final = "\x7f"  # by the normalization of most tokenizers
 # Optional files: they map the pieces of a SentencePiece model to the translation model's ids.
 VOCABULARY: Final = "vocabulary.json"
 SOURCE_VOCABULARY: Final = "source_vocabulary.json"
@@ -73,6 +76,15 @@ class Tokenizer:
         """The SentencePiece model of the source side; its ids may differ from those of the translation model."""
         return self._source.processor if isinstance(self._source, Vocabulary) else self._source
 
+    def readable(self, text: str) -> str:
+        """Replace characters that the tokenizer has no pieces for, though it has pieces for their words.
+
+        Returns:
+            A text of the same length, in which an acute accent is an apostrophe, and soft hyphens and joiners are
+            dropped by :meth:`encode`.
+        """
+        return text.translate(self._read)
+
     def encode(self, text: str) -> list[int]:
         """Turn a source text into ids, without the end-of-sentence id."""
         return self._source.encode(text)
@@ -113,6 +125,19 @@ class Tokenizer:
         stripped = text.strip()
         lead = len(text) - len(text.lstrip())
         return stripped, _without_blanks(stripped, [(start - lead, stop - lead) for start, stop in offsets])
+
+    @cached_property
+    def _read(self) -> dict[int, str]:
+        read = (
+            {} if self.encode(_DROPPED) else {ord(sign): _DROPPED for sign in _INVISIBLE if not self._has_piece(sign)}
+        )
+        if self.decode(self.encode_target(_ACUTE)).strip() != _ACUTE:
+            read[ord(_ACUTE)] = "'"
+        return read
+
+    def _has_piece(self, sign: str) -> bool:
+        pieces = self.target_pieces(self.encode_target(sign))
+        return any(sign in piece for piece in pieces)
 
     @cached_property
     def begins_word(self) -> frozenset[int]:

@@ -180,8 +180,8 @@ class Translator:
             if plan is not None and not is_asked and (small or len(encode(plan.reading.text)) > most_tokens):
                 plan = None
             read = small or (text if plan is None else plan.reading.text)
-            if "´" in read:
-                read = read.replace("´", self._acute)
+            if not read.isascii():
+                read = self.tokenizer.readable(read)
             if text and (prefix_ids or not (plan and plan.is_all)) and (ids := encode(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
@@ -198,11 +198,6 @@ class Translator:
                 there = text if plan is None else plan.without_model
                 yield Part(kept + (there if tags is None else tags.restore(there, None)), split=inside)
             start += len(text)
-
-    @cached_property
-    def _acute(self) -> str:
-        """What is read for an acute accent: it is typed for an apostrophe, and many tokenizers make a mark of it."""
-        return "´" if self.tokenizer.decode(self.tokenizer.encode_target("´")).strip() == "´" else "'"
 
     @cached_property
     def _estimator(self) -> Estimator:

@@ -147,8 +147,14 @@ def test_signs_that_html_names_stay_too(engine: OfflineEngine) -> None:
     assert [result.text.count(each) for each in ("Intel®", "∞", "\ufffd")] == [1, 1, 0], result.text
 
 
-def test_an_acute_accent_is_read_as_an_apostrophe(engine: OfflineEngine) -> None:
-    texts = ["I don´t know, and it´s late.", "I don't know, and it's late."]
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("I don´t know, and it´s late.", "I don't know, and it's late."),
+        ("The devel\u00adop\u2060ment is\u200d fast.", "The development is fast."),
+    ],
+)
+def test_signs_that_are_typed_for_others_or_invisible(engine: OfflineEngine, texts: tuple[str, str]) -> None:
     typed, meant = translate_offline(Translator(BUNDLE.manifest, TOKENIZER), engine, texts)
     assert typed.text == meant.text
 

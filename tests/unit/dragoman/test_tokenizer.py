@@ -131,6 +131,15 @@ def test_half_a_character_reads_as_a_replacement(joint: Path) -> None:
     assert tokenizer.decode(ids) == "😀"
 
 
+def test_what_is_read_for_characters_without_pieces(joint: Path, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.open(joint)
+    text = tokenizer.readable("sta\u00adtion ton\u00b4 to\u200dm\u2060")
+    assert text == "sta\x7ftion ton' to\x7fm\x7f"
+    assert tokenizer.encode(text) == tokenizer.encode("station ton' tom")
+    train(tmp_path / "tokenizer.model", [*ENGLISH, "ja\u200dk ka\u200dj aj\u200dk", "\u200d \u200d"], 320)
+    assert Tokenizer.open(tmp_path).readable("a\u200db\u00ad") == "a\u200db\x7f"  # it has a piece for the joiner
+
+
 def test_candidates(joint: Path) -> None:
     tokenizer = Tokenizer.open(joint)
     candidates = tokenizer.candidates("where is the station", 5)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from dragoman.tokenizer import Tokenizer
-from export.calibrate import COVERED, calibrate, steady
+from export.calibrate import COVERED, _Values, calibrate, steady
 from export.examples import Example, batches
 from export.products import Ranges
 from export.samples import Sample
@@ -61,8 +61,18 @@ def check(ranges: Ranges, alone: Mapping[str, Floats]) -> None:
     """Compare the ranges of a model with what its layers read without padding."""
     assert ranges.keys() == alone.keys()
     for name, values in alone.items():
-        expected = float(np.sort(np.abs(values), axis=None)[int(COVERED * values.size) - 1])
-        assert expected * (1 - 1e-5) <= ranges[name] <= expected * 1.126, name  # rounded up
+        sizes = np.sort(np.abs(values), axis=None).astype(np.float64)
+        levels = 127 if (values < 0).any() else 255
+        least, most = sizes[int(COVERED * sizes.size) - 1], sizes[-1]
+        errors = {size: squared_error(sizes, size, levels) for size in np.geomspace(least, most * 1.125, 40)}
+        assert least * (1 - 1e-5) <= ranges[name] <= most * 1.126, name
+        assert squared_error(sizes, ranges[name], levels) <= 1.3 * min(errors.values()), name  # ranges are rounded up
+
+
+def squared_error(sizes: NDArray[np.float64], largest: float, levels: int) -> float:
+    """Expect the error of a range: that of values beyond it, and of rounding where a value is not 0."""
+    beyond = np.maximum(sizes - largest, 0)
+    return float((beyond**2).sum() + np.count_nonzero(sizes) * (largest / levels) ** 2 / 12)
 
 
 def test_ranges_are_those_of_the_sentences_alone(
@@ -114,6 +124,19 @@ def test_last_digits_do_not_matter() -> None:
     noisy = (values * (1 + 1e-6 * chance.standard_normal(2000))).astype(np.float32)
     assert (steady(values) != steady(noisy)).sum() <= 2
     assert (values != noisy).sum() > 1000
+
+
+@pytest.mark.parametrize(("shift", "far", "best"), [(0, [15] * 9, 15), (-0.1, [15] * 99, 15), (0, [6], 4.5)])
+def test_values_far_beyond_all_others_are_in_the_range_if_they_are_worth_it(
+    shift: float, far: list[float], best: float
+) -> None:
+    """As after a relu; without one, all have half the levels."""
+    values = np.maximum(np.random.default_rng(0).standard_normal((2000, 500)), 0).astype(np.float32)
+    values[: len(far), 0] = far
+    seen = _Values(values.size)
+    for part in np.split(values + np.float32(shift), 4):
+        seen.add(part)
+    assert seen.best_range() == best
 
 
 def test_nothing_stays_nothing() -> None:

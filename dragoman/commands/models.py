@@ -77,5 +77,5 @@ def _cached(options: argparse.Namespace) -> int:
     if entries or options.json:
         write_list(entries, _CACHED_FIELDS, as_json=options.json)
     else:
-        print("no models are kept; dragoman models --add NAME imports one")
+        print("the cache folder has no models; dragoman models --add NAME imports one")
     return EXIT_OK

@@ -17,7 +17,10 @@ def entries() -> list[Entry]:
 
 def add(names: Sequence[str]) -> None:
     """Import models into the cache folder; raises as `service.model_locations.find` does."""
-    find(read_settings(",".join(names)), bring_in=True)
+    cache = Store().root.resolve()
+    for folder in find(read_settings(",".join(names)), bring_in=True).folders:
+        if cache not in folder.resolve().parents:
+            print(f"{folder}: has a bundle, which needs no import", file=sys.stderr)
 
 
 def remove(names: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.cli import main
 from plugins.library.names import Name
+from service.settings import DEFAULT_MODELS
 from tests.shelved import shelve
 
 MANIFEST = json.loads((Path(__file__).parents[4] / "models/en-de/bundle/bundle.json").read_text())
@@ -93,7 +94,7 @@ def test_models_are_removed_by_name(cache: Path, capsys: pytest.CaptureFixture[s
     said = capsys.readouterr()
     assert (json.loads(said.out), said.err) == ([], "someone/opus: removed\n")
     assert main(["models", "--cached"]) == 0
-    assert capsys.readouterr().out == "no models are kept; dragoman models --add NAME imports one\n"
+    assert capsys.readouterr().out == "the cache folder has no models; dragoman models --add NAME imports one\n"
     assert [file for file in (cache / "models").rglob("*") if file.is_file()] == []
 
 
@@ -105,3 +106,10 @@ def test_all_of_firefox_are_removed_by_one_name(cache: Path, capsys: pytest.Capt
 def test_what_is_there_is_not_added_again(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "--add", "firefox:en-de", "de-en", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 3
+
+
+def test_a_bundle_needs_no_import(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "--add", "en-de", "firefox:de-en", "--json"]) == 0
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)) == 3
+    assert said.err.splitlines() == [f"{DEFAULT_MODELS / 'en-de'}: has a bundle, which needs no import"]

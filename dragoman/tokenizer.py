@@ -126,18 +126,19 @@ class Tokenizer:
         lead = len(text) - len(text.lstrip())
         return stripped, _without_blanks(stripped, [(start - lead, stop - lead) for start, stop in offsets])
 
+    def is_written(self, sign: str) -> bool:
+        """Tell whether a character comes out of the ids of the target side as it went in."""
+        return self.decode(self.encode_target(sign)).strip() == sign
+
     @cached_property
     def _read(self) -> dict[int, str]:
-        read = (
-            {} if self.encode(_DROPPED) else {ord(sign): _DROPPED for sign in _INVISIBLE if not self._has_piece(sign)}
-        )
-        if self.decode(self.encode_target(_ACUTE)).strip() != _ACUTE:
-            read[ord(_ACUTE)] = "'"
+        read = {} if self.is_written(_ACUTE) else {ord(_ACUTE): "'"}
+        if not self.encode(_DROPPED):
+            read |= {ord(sign): _DROPPED for sign in _INVISIBLE if not self._has_piece(sign)}
         return read
 
     def _has_piece(self, sign: str) -> bool:
-        pieces = self.target_pieces(self.encode_target(sign))
-        return any(sign in piece for piece in pieces)
+        return any(sign in piece for piece in self.source_pieces(self.encode(sign)))
 
     @cached_property
     def begins_word(self) -> frozenset[int]:

@@ -90,7 +90,7 @@ class Keeper:
             return ""
         category, is_mark = unicodedata.category(character), _MARK.match(character) is not None
         if (category == "No" and not is_mark) or character in _SIGNS:
-            return "" if self._is_written(character) else "N"
+            return "" if self._tokenizer.is_written(character) else "N"
         # A mark is judged with its letter, since the tokenizer may join both into one character.
         is_sign = is_mark or category in ("Sc", "Sk", "Sm", "So")
         if not (is_sign or category in ("Lu", "Ll", "Lt", "Lo", "Nd")) or (
@@ -100,13 +100,10 @@ class Keeper:
         pieces = self._tokenizer.source_pieces(self._tokenizer.encode(character))
         has_bytes = any(piece.startswith(_BYTE) for piece in pieces)
         if character in _TRADEMARKS:
-            return "L" if has_bytes or not self._is_written(character) else ""
+            return "L" if has_bytes or not self._tokenizer.is_written(character) else ""
         if not has_bytes and (pieces or not is_sign):
             return ""
         return "S" if is_sign else "L"
-
-    def _is_written(self, character: str) -> bool:
-        return self._tokenizer.decode(self._tokenizer.encode_target(character)).strip() == character
 
 
 def _word(text: str, begin: int, place: int, end: int) -> Span:

@@ -42,7 +42,7 @@ _ADDRESSES: Final = (
     r"(?<![\w.+-])[\w.+-]{1,64}@[^\W_](?:[\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?!\w)",
 )
 # Names in programs and of users: max_size, MAX_SIZE, @ann.
-_NAMES: Final = (
+_IDENTIFIERS: Final = (
     r"(?<![\w@])[A-Za-z0-9]{1,64}(?:_[A-Za-z0-9]{1,64}){1,16}(?!\w)",
     r"(?<![\w@.])@[A-Za-z_]\w{0,63}(?![\w@])",
 )
@@ -63,7 +63,7 @@ _PATTERNS: Final = (
     # Adjacent emoji.
     rf"(?:{_PICTURE}(?:\u200d{_PICTURE}){{0,16}}|{_KEYCAP})+",
 )
-_LITERAL: Final = re.compile("|".join((*_ADDRESSES, *_NAMES)))
+_LITERAL: Final = re.compile("|".join((*_ADDRESSES, *_IDENTIFIERS)))
 _PLACEHOLDER: Final = re.compile("|".join(_PATTERNS))
 
 

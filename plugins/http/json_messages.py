@@ -189,7 +189,9 @@ def _check_fields(content: Any, kind: Any, path: str) -> None:
     for name, value in content.items():
         place = f"{path}{name[:_MAX_SHOWN]}"
         if name not in fields:
-            raise _invalid(place, "there is no such field")
+            raise _invalid(
+                place, f"there is no such field, only {', '.join(each.camelcase_name for each in kind.fields)}"
+            )
         field = fields[name]
         if field.number in seen:
             raise _invalid(place, "is given twice")

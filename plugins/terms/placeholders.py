@@ -41,10 +41,17 @@ _ADDRESSES: Final = (
     rf"(?<![\w.@/-])(?:[a-z0-9-]{{1,63}}\.){{1,8}}[a-z]{{2,24}}/{_ADDRESS}",
     r"(?<![\w.+-])[\w.+-]{1,64}@[^\W_](?:[\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?!\w)",
 )
-# Names in programs and of users: max_size, MAX_SIZE, @ann.
+_SUFFIXES: Final = (
+    "bat|cfg|conf|config|cpp|cs|css|csv|dll|docx?|exe|gif|html?|ini|java|jpe?g|json|js|md|mp[34]|pdf|php|png|pptx?|ps1|py|"
+    "rs|sh|sql|svg|toml|tsv?|txt|xlsx?|xml|ya?ml|zip"
+)
+# Names in programs, of users, of topics and of files: max_size, MAX_SIZE, maxSize, @ann, #travel, report.pdf.
 _IDENTIFIERS: Final = (
     r"(?<![\w@])[A-Za-z0-9]{1,64}(?:_[A-Za-z0-9]{1,64}){1,16}(?!\w)",
+    r"(?<![\w.@/-])[a-z]{2,32}(?:[A-Z][a-z]{1,32}){1,8}(?![\w-])",
     r"(?<![\w@.])@[A-Za-z_]\w{0,63}(?![\w@])",
+    r"(?<![\w&])#[a-z]\w{1,63}(?!\w)",
+    rf"(?<![\w.@/-])[A-Za-z0-9-]{{1,64}}\.(?:{_SUFFIXES})(?![\w(.-])",
 )
 _PATTERNS: Final = (
     *_ADDRESSES,
@@ -68,7 +75,7 @@ _PLACEHOLDER: Final = re.compile("|".join(_PATTERNS))
 
 
 def find_literals(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans [start, stop) of addresses, of names with underscores and of names of users, in order."""
+    """Yield the spans [start, stop) of addresses and of names in programs, of users, topics and files, in order."""
     for found in _LITERAL.finditer(text):
         yield found.span()
 

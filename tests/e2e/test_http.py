@@ -141,7 +141,7 @@ def test_scores_languages_models_and_glossaries(server) -> None:
         200,
     ]
     for query, message in (
-        ("size=1", "size: there is no such field"),
+        ("size=1", "size: there is no such field, only pageSize, pageToken"),
         ("pageSize=1&pageSize=2", "pageSize: is given twice"),
         ("pageToken=%ff", "the parameters are not UTF-8"),
     ):

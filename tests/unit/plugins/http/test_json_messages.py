@@ -97,9 +97,17 @@ async def test_bytes_are_a_message_or_a_clear_error(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "field", "description"),
     [
-        ({"content": ["a"]}, "content", "there is no such field"),
-        ({"options": {"beams": 1}}, "options.beams", "there is no such field"),
-        ({"options": {"glossary": {"entries": [{"x": 1}]}}}, "options.glossary.entries[0].x", "there is no such field"),
+        (
+            {"content": ["a"]},
+            "content",
+            "there is no such field, only contents, sourceLanguageCode, targetLanguageCode, model, mimeType, options, "
+            "requestId, priority, allOrNothing",
+        ),
+        (
+            {"options": {"glossary": {"entries": [{"x": 1}]}}},
+            "options.glossary.entries[0].x",
+            "there is no such field, only sourceTerm, targetTerms, ignoreCase",
+        ),
         ({"options": {"beam_size": 1, "beamSize": 2}}, "options.beamSize", "is given twice"),
         ({"contents": "a"}, "contents", "must be a list, is a string"),
         ({"contents": ["a", 1]}, "contents[1]", "must be a string, is a number"),

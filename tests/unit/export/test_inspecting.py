@@ -46,7 +46,7 @@ def test_a_checkpoint_is_tables_and_a_picture_of_every_head(tmp_path: Path, caps
     output = capsys.readouterr().out
     rows, config = rows_of(output), json.loads((CHECKPOINT / "config.json").read_text())
     assert int(rows["d_model"]) == config["d_model"]
-    assert rows["all parameters"] == "10,942,464"
+    assert rows["all parameters"] == "15,681,024"
     assert output.splitlines()[-1] == "Guten Morgen."
     assert file.read_bytes().startswith(b"\x89PNG")
 
@@ -58,7 +58,7 @@ def test_a_bundle_is_tables_and_the_attention_of_its_engine(
     assert main(["inspect", str(BUNDLE), "--alignment", str(file), "--text", "Good morning, Tom."]) == 0
     output = capsys.readouterr().out
     rows = rows_of(output)
-    assert (rows["name"], rows["source languages"], rows["parameters"]) == ("en-de", "en", "10,942,464")
+    assert (rows["name"], rows["source languages"], rows["parameters"]) == ("en-de", "en", "15,681,024")
     assert rows["alignment heads"] == "0, 1, 2, 3 of decoder layer 1"
     assert rows["encoder.onnx"] == f"{(BUNDLE / 'encoder.onnx').stat().st_size:,} bytes"
     assert output.splitlines()[-1] == "Guten Morgen, Tom."

@@ -13,7 +13,8 @@ from plugins.processes.supervisor import supervise
 from service.settings import Settings
 
 def main(processes: int) -> int:
-    quiet = dict(address="127.0.0.1:0", metrics_address="127.0.0.1:0", keep_alive_s=60)
+    free = "127.0.0.1:0"
+    quiet = dict(address=free, http_address=free, metrics_address=free, keep_alive_s=60)
     return supervise(Settings(processes=processes, **quiet))
 """
 # The supervisor then waits once, and gets the signal of the first end before the closed pipe of the next process.

@@ -22,7 +22,7 @@ from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
 from tests.waiting import until
 
 Raised = Callable[..., bool]
-TWO_MODELS_MB = 90
+TWO_MODELS_MB = 110
 CODES = ("de", "fr", "es", "it")
 
 

@@ -49,8 +49,8 @@ def test_bundle_is_of_the_checkpoint(committed: Bundle) -> None:
     assert manifest.provenance.checkpoint_sha256 == sha256(CHECKPOINT / WEIGHTS)
     assert (manifest.name, manifest.languages) == ("en-de", Languages.pair("en", "de"))
     assert manifest.precision == "int8"
-    assert manifest.parameters <= 15_000_000
-    assert sum(file.stat().st_size for file in CHECKPOINT.iterdir()) <= 30 * MEBIBYTE
+    assert manifest.parameters <= 16_000_000
+    assert sum(file.stat().st_size for file in CHECKPOINT.iterdir()) <= 32 * MEBIBYTE
 
 
 def test_exported_again_it_translates_the_same(committed: Bundle, corpus: Corpus, tmp_path: Path) -> None:

@@ -104,6 +104,12 @@ async def test_bytes_are_a_message_or_a_clear_error(body: bytes) -> None:
             "requestId, priority, allOrNothing",
         ),
         (
+            {"options": {"beams": 1}},
+            "options.beams",
+            "there is no such field, only maxTargetTokens, meanLogProbability, beamSize, lengthPenalty, alternatives, "
+            "targetPrefix, alignments, sampling, glossary, protectPlaceholders, xmlTags, qualityEstimate",
+        ),
+        (
             {"options": {"glossary": {"entries": [{"x": 1}]}}},
             "options.glossary.entries[0].x",
             "there is no such field, only sourceTerm, targetTerms, ignoreCase",

@@ -79,7 +79,7 @@ LONGEST = 2**16
 
 # The formats that can be read, see docs/versions.md. A new field has a default: the meaning of the earlier formats.
 OLDEST_FORMAT = 6
-FORMAT = 8
+FORMAT = 9
 
 Precision = Literal["fp32", "int8", "fp16"]
 # How a decoder layer stores the earlier tokens: as keys and values, or as a state of a fixed size.

@@ -12,14 +12,15 @@ class QualityWeights(BaseModel):
 
     Attributes:
         bias: the log-odds when all features are 0.
-        mean_log_probability: the mean over its tokens, in natural logarithms; `plugins.quality.counts` explains the
-            other features.
+        mean_log_probability: the mean over its tokens, in natural logarithms.
+        log_doubt: the natural logarithm of 0.02 minus this mean. `plugins.quality.counts` explains the other features.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     bias: _Coefficient
     mean_log_probability: _Coefficient
+    log_doubt: _Coefficient = 0.0
     numbers_lost: _Coefficient
     numbers_added: _Coefficient
     codes_lost: _Coefficient

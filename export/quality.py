@@ -120,6 +120,7 @@ def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judge
     from plugins.offline.engine import OfflineEngine
     from plugins.offline.texts import translate_offline
     from plugins.quality.counts import count
+    from plugins.quality.estimate import features
     from service.decode import FinishReason
     from service.options import Decoding, RequestOptions
     from service.text.translator import Translator
@@ -134,7 +135,7 @@ def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judge
     translator = Translator(bundle.manifest, bundle.tokenizer())
     with closing(OfflineEngine(bundle, slots=SLOTS)) as engine:
         results = translate_offline(translator, engine, corpus.sources, options)
-    chrf, features, accepted = CHRF(), [], []
+    chrf, rows, accepted = CHRF(), [], []
     for text, reference, result in zip(corpus.sources, corpus.targets, results, strict=True):
         if result.segments != 1 or result.mean_log_probability is None:
             continue
@@ -142,9 +143,9 @@ def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judge
         counted = count(text, result.text, *languages, unfinished=unfinished, unknown_pieces=result.unknown_pieces)
         kept = count(text, reference, *languages)
         lacks_nothing = all(one <= other for one, other in zip(counted.lost, kept.lost, strict=True))
-        features.append([result.mean_log_probability, *counted])
+        rows.append(features(counted, result.mean_log_probability))
         accepted.append(lacks_nothing and chrf.sentence_score(result.text, [reference]).score >= ACCEPTED_CHRF)
-    return Judged(np.array(features), np.array(accepted, bool), len(results) - len(features))
+    return Judged(np.array(rows), np.array(accepted, bool), len(results) - len(rows))
 
 
 def table(bins: "Sequence[Bin]") -> str:

@@ -1,6 +1,6 @@
 """The quality estimate: the probability that a reader accepts a translation."""
 
-from math import exp
+from math import exp, log
 from typing import Final
 
 from dragoman.quality import QualityWeights
@@ -22,7 +22,13 @@ COUNTED_ALONE: Final = QualityWeights(
     unfinished=-3.0,
     unknown_pieces=-1.0,
 )
+_LEAST_DOUBT: Final = 0.02  # keeps the logarithm finite where the model is certain
 _MOST_LOG_ODDS: Final = 30.0  # larger values change no digit; `exp` does not overflow
+
+
+def features(counted: Counted, mean_log_probability: float) -> list[float]:
+    """Give the features of a translation, in the order of `QualityWeights` without the bias."""
+    return [mean_log_probability, log(_LEAST_DOUBT + max(0.0, -mean_log_probability)), *counted]
 
 
 class QualityEstimator:
@@ -39,10 +45,8 @@ class QualityEstimator:
             weights: the weights of its bundle; None: the model is not calibrated, and only the counts are used.
         """
         weights = weights or COUNTED_ALONE
-        self.needs_log_probability = weights.mean_log_probability != 0
-        self._bias = weights.bias
-        self._of_log_probability = weights.mean_log_probability
-        self._of_counted = [getattr(weights, name) for name in Counted._fields]
+        self.needs_log_probability = weights.mean_log_probability != 0 or weights.log_doubt != 0
+        self._bias, *self._weights = weights.model_dump().values()
 
     def judge(
         self,
@@ -65,6 +69,6 @@ class QualityEstimator:
             counted: the counts of the translation.
             mean_log_probability: the mean over its tokens, in natural logarithms; ignored if it is not needed.
         """
-        log_odds = self._bias + self._of_log_probability * mean_log_probability
-        log_odds += sum(weight * value for weight, value in zip(self._of_counted, counted, strict=True))
+        values = features(counted, mean_log_probability)
+        log_odds = self._bias + sum(weight * value for weight, value in zip(self._weights, values, strict=True))
         return rounded(1 / (1 + exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, log_odds)))))

@@ -46,7 +46,7 @@ def test_a_calibrated_bundle_is_the_same_but_for_its_manifest(
     assert main(["calibrate", str(bundle), f"--data={data}", f"--plot={plot}"]) == 0
     after = Bundle.open(bundle).manifest
     assert after.quality is not None
-    assert after.quality.mean_log_probability > 1
+    assert after.quality.mean_log_probability > 0 > after.quality.log_doubt
     assert after.format_version == FORMAT
     assert after.model_copy(update={"format_version": before.format_version, "quality": before.quality}) == before
     assert plot.read_bytes().startswith(b"\x89PNG")

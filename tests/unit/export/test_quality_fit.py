@@ -14,14 +14,22 @@ COEFFICIENTS = len(QualityWeights.model_fields) - 1
 def drawn(rows: int, weights: QualityWeights) -> tuple[np.ndarray, np.ndarray]:
     """Draw features, and by coefficients what is accepted."""
     random = np.random.default_rng(3)
-    features = np.column_stack([-random.exponential(0.5, rows), random.poisson(0.5, (rows, COEFFICIENTS - 1))])
+    mean = -random.exponential(0.5, rows)
+    features = np.column_stack([mean, np.log(0.02 - mean), random.poisson(0.5, (rows, COEFFICIENTS - 2))])
     values = list(weights.model_dump().values())
     log_odds = values[0] + features @ np.array(values[1:])
     return features.astype(float), random.random(rows) < 1 / (1 + np.exp(-log_odds))
 
 
 TRUE = COUNTED_ALONE.model_copy(
-    update={"bias": 3.0, "mean_log_probability": 4.0, "names_lost": -0.25, "too_long": 0.5, "unfinished": -1.0}
+    update={
+        "bias": 3.0,
+        "mean_log_probability": 2.0,
+        "log_doubt": -1.0,
+        "names_lost": -0.25,
+        "too_long": 0.5,
+        "unfinished": -1.0,
+    }
 )
 
 
@@ -32,14 +40,14 @@ def test_coefficients_are_found_again() -> None:
 
 def test_what_never_occurs_stays_at_the_rule_of_thumb() -> None:
     features, accepted = drawn(500, TRUE)
-    features[:, 5] = 0
+    features[:, 6] = 0
     assert fit(features, accepted).placeholders_lost == COUNTED_ALONE.placeholders_lost
 
 
 def test_sentences_that_one_number_tells_apart_have_finite_coefficients() -> None:
     features, _ = drawn(500, TRUE)
     weights = fit(features, features[:, 0] > -0.3)
-    assert weights.mean_log_probability > 5
+    assert weights.log_doubt < -5
     assert all(abs(value) < 100 for value in weights.model_dump().values())
 
 

@@ -10,7 +10,7 @@ NOTHING = Counted(*[0] * len(Counted._fields))
 
 
 def test_every_count_has_a_coefficient() -> None:
-    assert list(QualityWeights.model_fields) == ["bias", "mean_log_probability", *Counted._fields]
+    assert list(QualityWeights.model_fields) == ["bias", "mean_log_probability", "log_doubt", *Counted._fields]
 
 
 def test_without_a_calibration_counts_decide_alone() -> None:
@@ -26,6 +26,13 @@ def test_a_calibrated_model_is_asked_how_sure_it_was() -> None:
     assert estimator.needs_log_probability
     assert estimator.estimate(NOTHING, -0.5) == 0.5
     assert estimator.estimate(NOTHING._replace(numbers_lost=1), -0.5) == pytest.approx(0.1192)
+
+
+def test_doubt_counts_by_its_logarithm() -> None:
+    estimator = QualityEstimator(COUNTED_ALONE.model_copy(update={"bias": 0.0, "log_doubt": -1.0}))
+    assert estimator.needs_log_probability
+    assert estimator.estimate(NOTHING, -0.98) == 0.5
+    assert estimator.estimate(NOTHING, -0.23) == 0.8  # a quarter of the doubt: four times the odds
 
 
 @pytest.mark.parametrize(("log_probability", "expected"), [(-1e9, 0.0), (1e9, 1.0)])

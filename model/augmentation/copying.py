@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
@@ -13,6 +13,8 @@ from model.stand_ins import MOST, STAND_INS
 
 # A word without surrounding punctuation and brackets.
 _WORD: Final = re.compile(r"(?<!\S)[\"'(\[„“«]*([^\s\"'(\[„“«](?:\S*[^\s\"')\].,;:!?…”“»])?)[\"')\].,;:!?…”“»]*(?!\S)")
+# The first part of a compound of words: getName in getName-Methode, 24 in 24-hour.
+_FIRST_PART: Final = re.compile(r"[^\s-]{2,}(?=-[^\W\d_])")
 _MARK: Final = re.compile(r"(?<=[^\W_])[,;:.!?](?= )")
 _NAMES_BY_NAMES: Final = 0.7  # the share of names that are replaced by names; the others by any item
 _OWNER: Final = re.compile(r"\b([^\W\d_]{2,})['’]s\b")
@@ -30,6 +32,14 @@ class _Place(NamedTuple):
     source: tuple[int, int]
     target: tuple[int, int]
     forms: tuple[str, ...]
+
+
+class _Word(NamedTuple):
+    """A word of a side, its span [start, stop), and whether it is the first."""
+
+    text: str
+    span: tuple[int, int]
+    is_first: bool
 
 
 def copies(pair: Pair, random: Random) -> Pair:
@@ -72,26 +82,42 @@ def _put(pair: Pair, places: Sequence[_Place], new: Callable[[str, Random], str]
     """Put items into both sides; `new` gives the next item for a replaced word, or for ""."""
     source, target = pair
     things = [random.choice(place.forms).format(new(source[slice(*place.source)], random)) for place in places]
-    return edited(source, [place.source for place in places], things), edited(
+    return _written(source, [place.source for place in places], things), _written(
         target, [place.target for place in places], things
     )
 
 
+def _written(side: str, spans: Sequence[tuple[int, int]], things: Sequence[str]) -> str:
+    """Write items into a side; one of several words gets hyphens as the first part of a compound: Ana-Sol-Straße."""
+    pairs = zip(things, spans, strict=True)
+    return edited(
+        side, spans, [item.replace(" ", "-") if side[stop:][:1] == "-" else item for item, (_, stop) in pairs]
+    )
+
+
 def _shared(source: str, target: str) -> list[_Place]:
-    """Find the words that occur exactly once, and separately, in each side: names, numbers, addresses."""
-    found = [list(_WORD.finditer(side)) for side in (source, target)]
-    counts = [Counter(word[1] for word in words) for words in found]
-    spans = {word[1]: word.span(1) for word in found[1]}
+    """Find the words that occur exactly once in each side, alone or before a hyphen: names, numbers, addresses."""
+    found = [list(_words(source, target)), list(_words(target, source))]
+    counts = [Counter(word.text for word in words) for words in found]
+    spans = {word.text: word.span for word in found[1]}
     # For a time with a.m. or p.m., the other side may have another hour, or the same hour by chance.
     times = [{time.start() for time in TWELVE_HOURS.finditer(side)} for side in (source, target)]
     return [
-        _Place(word.span(1), spans[word[1]], ("{}",))
+        _Place(word.span, spans[word.text], ("{}",))
         for word in found[0]
-        if counts[0][word[1]] == counts[1][word[1]] == 1
-        and _is_name(word[1], is_first=word.start() == 0)
-        and word.start(1) not in times[0]
-        and spans[word[1]][0] not in times[1]
+        if counts[0][word.text] == counts[1][word.text] == 1
+        and _is_name(word.text, is_first=word.is_first)
+        and word.span[0] not in times[0]
+        and spans[word.text][0] not in times[1]
     ]
+
+
+def _words(side: str, other: str) -> Iterator[_Word]:
+    """List the words of a side; of a compound that is not in the other side, the part before its first hyphen."""
+    for word in _WORD.finditer(side):
+        first = _FIRST_PART.match(word[1])
+        text = first[0] if first and word[1] not in other else word[1]
+        yield _Word(text, (word.start(1), word.start(1) + len(text)), is_first=word.start() == 0)
 
 
 def _owned_by_others(english: str, german: str, random: Random) -> Pair | None:
@@ -110,7 +136,8 @@ def _owned_by_others(english: str, german: str, random: Random) -> Pair | None:
 def _is_name(word: str, *, is_first: bool) -> bool:
     """Tell whether a shared word is no common word of both languages; 1 is excluded, since it needs the singular."""
     if word.isalpha():
-        return len(word) > 1 and word[0].isupper() and (not is_first or invention.is_first_name(word))
+        may_be_common = is_first and word.istitle()
+        return len(word) > 1 and not word.islower() and (not may_be_common or invention.is_first_name(word))
     return len(word) > 1 or (word.isdecimal() and word != "1")
 
 

@@ -27,6 +27,25 @@ def test_names_give_way_and_nothing_is_put_between_words() -> None:
         assert copying.names(("We wait.", "Wir warten."), Random(seed)) == ("We wait.", "Wir warten.")
 
 
+def test_a_name_gives_way_before_the_hyphen_of_a_compound() -> None:
+    pair = ("Call the getName method here.", "Rufen Sie hier die getName-Methode auf.")
+    made = [copying.copies(pair, Random(seed)) for seed in range(50)]
+    found = [re.fullmatch(r"Call the (.+) method here\.", source) for source, _ in made]
+    changed = [(new[1], target) for new, (_, target) in zip(found, made, strict=True) if new and new[1] != "getName"]
+    assert changed
+    assert all(target == f"Rufen Sie hier die {new.replace(' ', '-')}-Methode auf." for new, target in changed)
+
+
+def test_a_name_with_capitals_inside_gives_way_at_the_start_too() -> None:
+    pair = ("HttpClient waits.", "HttpClient wartet.")
+    assert any("HttpClient" not in source for source, _ in (copying.names(pair, Random(seed)) for seed in range(9)))
+
+
+def test_a_double_name_gives_way_as_a_whole() -> None:
+    pair = ("We met Jean-Paul here.", "Wir trafen hier Jean-Paul.")
+    assert all("-Paul" not in source for source, _ in (copying.names(pair, Random(seed)) for seed in range(50)))
+
+
 def test_a_name_with_a_genitive_gives_way_on_both_sides_in_either_direction() -> None:
     pair = ("We saw Tilda's dog, didn't we?", "Wir sahen Tildas Hund, oder?")
     for seed in range(50):

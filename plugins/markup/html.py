@@ -21,8 +21,8 @@ _UNSEEN: Final = frozenset({"iframe", "noembed", "noframes", "script", "style", 
 # Elements kept with their content, like those with translate="no" or class="notranslate".
 _KEPT: Final = _UNSEEN | {"code", "kbd", "math", "plaintext", "pre", "samp", "textarea", "tt", "var", "xmp"}
 _NESTING: Final = {TokenType.START_TAG: 1, TokenType.END_TAG: -1}
-# Kept content that the model still sees, so that the sentence around it is whole: a model rarely changes such words.
-KEPT_WORD: Final = re.compile(r"[\w.+/@-]{1,64}")
+# Kept content inside a sentence, for which the model reads a name; any other ends the sentence.
+KEPT_PART: Final = re.compile(r"(?!.*[.!?…:;]\s).{1,200}")
 # For turbohtml, the content of this element is plain text; a reader without scripts sees its tags.
 _NOSCRIPT: Final = re.compile(r"(?:(?<=<)|(?<=</))noscript", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]")
@@ -63,7 +63,10 @@ class Block(NamedTuple):
             first = self._first_inside(done, bare, start, stop, ends)
             done = self._last_inside(first, start, stop, ends)
             kept = self._verbatim(begun, start, self.marks[before:first], escaped=True)
-            marks = [mark._replace(place=mark.place - start) for mark in self.marks[first:done]]
+            marks = [
+                mark._replace(place=mark.place - start, width=min(mark.width, max(0, stop - mark.place)))
+                for mark in self.marks[first:done]
+            ]
             yield Piece(kept, piece.text, inside, TaggedText(piece.text, marks, self.hard_blank))
             begun = start = stop
             inside = False
@@ -117,7 +120,7 @@ def parse(html: str) -> Iterator[str | Block]:
             content = "" if name in _UNSEEN else "".join(_text(*token) for token in tokens[begun:index])
             # Without an end tag, the element would include the following text wherever the translation puts it.
             ended = tokens[index - 1][0].type is TokenType.END_TAG and tokens[index - 1][0].tag == name
-            if ended and name in INLINE and (KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
+            if ended and name in INLINE and (KEPT_PART.fullmatch(content) or not _WORD.search(content)):
                 block.mark(source, content=content)
                 continue
         elif token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE):

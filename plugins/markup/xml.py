@@ -11,7 +11,7 @@ from html import unescape
 from html.entities import html5
 from typing import Final
 
-from plugins.markup.html import BLANKS, KEPT_WORD, Block, OpenBlock
+from plugins.markup.html import BLANKS, KEPT_PART, Block, OpenBlock
 from service.options import XmlTags
 
 # Each alternative reads a character once, since texts may be hostile: an unclosed construct extends to the text's end.
@@ -45,7 +45,7 @@ def parse(xml: str, tags: XmlTags) -> Iterator[str | Block]:
             block = OpenBlock(_HARD_BLANK)
         elif last > index:
             content = unescape(_TOKEN.sub("", xml[token.end() : tokens[last].start()]))
-            block.mark(source, content=content if KEPT_WORD.fullmatch(content) else "")
+            block.mark(source, content=content if KEPT_PART.fullmatch(content) else "")
         else:
             block.mark(source, closes=bool(token["closes"]), name="" if token["empty"] else name)
         index = last + 1

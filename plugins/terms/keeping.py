@@ -30,7 +30,6 @@ _MARK: Final = re.compile(r"[¶·¿\u2015\u2017\u2030-\u205e❶-➓]")  # primes
 _TRADEMARKS: Final = "®™"  # they belong to the word before them
 _IS_LOWERED: Final = re.compile(r"[\u2080-\u208e]")
 _KEPT: Final = 4_096  # number of cached characters
-_LARGE: Final = 4_096  # longer texts are examined only sentence by sentence
 
 # A word with letters; a number or unit with signs, or a literal; a picture; "": none of these.
 _Kind: TypeAlias = Literal["L", "N", "S", ""]
@@ -49,10 +48,9 @@ class Keeper:
         self._reads_unspaced = language.partition("-")[0].lower() in _UNSPACED_LANGUAGES
         self._kind = lru_cache(_KEPT)(self._kind_of)
 
-    def __call__(self, terms: Terms | None, text: str) -> Terms | None:
-        """Add these parts to the terms of a request, wherever no term is, if the text may have such parts."""
-        may_have = len(text) > _LARGE or any(map(self._kind, set(text))) or any(find_literals(text))
-        return (terms or Terms()).keeping(self.find) if may_have else terms
+    def __call__(self, terms: Terms | None) -> Terms:
+        """Add these parts to the terms of a request, wherever no term is."""
+        return (terms or Terms()).keeping(self.find)
 
     def find(self, text: str) -> Iterator[Span]:
         """Yield the spans [start, stop), in order; adjacent words are joined, and so are adjacent pictures."""

@@ -276,6 +276,13 @@ def _is_signs(text: str) -> bool:
     return text.isascii() and not any(map(str.isalnum, text))
 
 
+def _with_contents(text: str, matches: Iterable[Match], contents: Iterable[Span]) -> list[Match]:
+    """Add the contents of kept elements that have a letter or digit, in place of terms that overlap them."""
+    kept = [as_it_is(text, *span) for span in contents if any(map(str.isalnum, text[slice(*span)]))]
+    free = [match for match in matches if not any(match.start < one.stop and one.start < match.stop for one in kept)]
+    return sorted([*free, *kept])
+
+
 def _joined(text: str, matches: Iterable[Match]) -> Iterator[Match]:
     """Join kept parts with nothing but signs between them, as in %d/%d."""
     last: Match | None = None
@@ -359,7 +366,7 @@ class TermPlanner:
         self._stand_ins = stand_ins
         self._tokenizer = tokenizer
         self._prefix = prefix
-        self._last: tuple[str, TermPlan | None] = ("", None)
+        self._last: tuple[str, Sequence[Span], TermPlan | None] = ("", (), None)
 
     def read(self, text: str) -> str:
         """Give the model's input for a text."""
@@ -374,29 +381,16 @@ class TermPlanner:
         """Plan a segment.
 
         Args:
-            contents: spans of the text that are kept anyway: terms in them have no other form.
+            contents: spans of the text, in order, that are content of kept elements: they stay unchanged.
 
         Returns:
             The plan; None if the text has no term.
         """
-        if self._last[0] != text:
-            found = self._terms.find(text)
+        if self._last[:2] != (text, contents):
+            found = _with_contents(text, self._terms.find(text), contents)
             matches = tuple(found if self._prefix else _joined(text, found))  # a prefix may end inside joined parts
-            self._last = text, self._planned(text, matches) if matches else None
-        plan = self._last[1]
-        return self._without(plan, contents) if plan is not None and contents else plan
-
-    def _without(self, plan: TermPlan, contents: Sequence[Span]) -> TermPlan | None:
-        """Remove terms with other forms in some spans from a plan; the model's input stays the same."""
-
-        def is_free(match: Match) -> bool:
-            return match.kept or not any(match.start < stop and start < match.stop for start, stop in contents)
-
-        pairs = [pair for pair in zip(plan.matches, plan.stand_ins, strict=True) if is_free(pair[0])]
-        if not pairs:
-            return None
-        matches, stand_ins = tuple(match for match, _ in pairs), tuple(name for _, name in pairs)
-        return plan._replace(matches=matches, stand_ins=stand_ins, constraints=self._constraints(matches, stand_ins))
+            self._last = text, contents, self._planned(text, matches) if matches else None
+        return self._last[2]
 
     def _planned(self, text: str, matches: tuple[Match, ...]) -> TermPlan:
         stand_ins = tuple(self._chosen(text, matches))

@@ -165,14 +165,14 @@ class Translator:
         """
         # All texts are searched for one set of characters, and for marks of addresses: not before a text is read, since
         # the texts of a call are opened all at once.
-        may_keep = MAYBE_UNWRITTEN.search(whole) or MAYBE_LITERAL.search(whole)
-        terms = self._keeping(options, language, whole) if may_keep else options.terms
-        if terms is not None and terms is not options.terms:
-            planner = self._planner(terms, options)
+        keeps = MAYBE_UNWRITTEN.search(whole) or MAYBE_LITERAL.search(whole)
+        planner = self._keeping(options, language) if keeps else planner
         prefix_ids, number, start = options.prefix_ids, 0, 0
         for kept, text, inside, tags in pieces:
             start += len(kept)
-            plan = None if planner is None else planner.plan(text, () if tags is None else tags.contents)
+            if (contents := () if tags is None else tags.contents) and planner is None:
+                planner = self._keeping(options, language, contents=True)
+            plan = None if planner is None else planner.plan(text, contents)
             is_asked = plan is not None and options.terms is not None  # else the plan only keeps words
             in_capitals = text.isupper() and not is_asked and not prefix_ids
             small = in_small_letters(text, language) if in_capitals else ""
@@ -208,14 +208,18 @@ class Translator:
         target_language = options.target_language or self.manifest.languages.target("") or ""
         return TextQuality(self._estimator, source_language, target_language)
 
-    def _keeping(self, options: RequestOptions, language: str, text: str) -> Terms | None:
-        """Give the terms of a request, with words that stay in any case if the model can copy names for them."""
-        keeper = self._keeper(language)
-        if keeper is None or not self.manifest.stand_ins or options.decoding.sampling is not None:
-            return options.terms
-        return keeper(options.terms, text)
+    def _keeping(self, options: RequestOptions, language: str, *, contents: bool = False) -> TermPlanner | None:
+        """Plan the terms of a request, with words that stay in any case if the model can copy names for them.
 
-    def _new_keeper(self, language: str) -> Callable[[Terms | None, str], Terms | None] | None:
+        Args:
+            contents: whether the text has content of kept elements, which stays for any model.
+        """
+        keeper, terms = self._keeper(language), options.terms
+        if keeper is not None and (self.manifest.stand_ins or contents) and options.decoding.sampling is None:
+            terms = keeper(terms)
+        return None if terms is None else self._planner(terms, options)
+
+    def _new_keeper(self, language: str) -> Callable[[Terms | None], Terms] | None:
         make = plugins.first(plugins.KEPT)
         return make(self.tokenizer, language) if make else None
 

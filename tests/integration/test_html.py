@@ -72,3 +72,13 @@ def test_no_tag_goes_into_an_address(bundle: Bundle) -> None:
     assert "https://example.com/a?b" in link
     assert "https://example.com/a" in picture
     assert [tags(link), tags(picture)] == [tags(each) for each in html]
+
+
+@pytest.mark.parametrize(
+    "kept", ["<code>name</code>", "<kbd>pip install requests</kbd>", "<b translate=no>Save as</b>"]
+)
+def test_the_model_reads_a_name_in_place_of_a_kept_element(bundle: Bundle, kept: str) -> None:
+    name = bundle.manifest.stand_ins[0]
+    [translation] = translate(bundle, [f"<p>The file of {kept} is empty.</p>"])
+    [named] = translate(bundle, [f"<p>The file of {name} is empty.</p>"])
+    assert translation == named.replace(name, kept)

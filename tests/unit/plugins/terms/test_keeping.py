@@ -99,5 +99,5 @@ def test_each_character_is_looked_at_a_bounded_number_of_times(piece: str) -> No
 def test_terms_of_the_request_come_first() -> None:
     asked = Terms([Index([GlossaryEntry("Иван", ("Johann",)), GlossaryEntry("km²", ("Quadratkilometer",))])])
     text = "Иван Петров has 5 km² and 5 m²."
-    found = KEEPER(asked, text).find(text)
+    found = KEEPER(asked).find(text)
     assert [match.forms for match in found] == [("Johann",), ("Петров",), ("Quadratkilometer",), ("m²",)]

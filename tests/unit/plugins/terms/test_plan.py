@@ -290,12 +290,12 @@ def test_a_text_that_is_one_term_needs_no_model(tokenizer) -> None:
     assert not planned(tokenizer, "good.", GlossaryEntry("good", ("guten",))).is_all
 
 
-def test_terms_in_what_is_kept_anyway_have_no_other_form(tokenizer) -> None:
+def test_the_content_of_kept_elements_stays(tokenizer) -> None:
     made = planner(tokenizer, GlossaryEntry("good", ("guten",)), GlossaryEntry("tom"))
-    assert made.plan("good", [(0, 4)]) is None
-    plan = made.plan("good tom good", [(0, 4), (5, 8)])
+    plan = made.plan("good tom good +", [(0, 4), (5, 8), (14, 15)])
     assert plan is not None
-    assert [match.start for match in plan.matches] == [5, 9]
+    assert [(match.start, match.kept) for match in plan.matches] == [(0, True), (5, True), (9, False)]
+    assert made.plan("+", [(0, 1)]) is None
 
 
 @given(st.data())

@@ -189,6 +189,18 @@ def tags_of(text: str, pattern: re.Pattern[str]) -> list[Tag]:
     return list(map(_found, pattern.finditer(text)))
 
 
+def standing(tokens: Sequence[Token]) -> list[Token]:
+    """Let kept words that touch a letter or digit stand alone: they are no words of their own."""
+    texts = [token.text for token in tokens if token.kind is Kind.TEXT]
+    found, index = list(tokens), 0  # `index`: of the text behind
+    for number, token in enumerate(tokens):
+        index += token.kind is Kind.TEXT
+        before, behind = texts[index - 1][-1:] if index else "", texts[index][:1] if index < len(texts) else ""
+        if token.kind is Kind.KEPT and (before.isalnum() or behind.isalnum()):
+            found[number] = token._replace(kind=Kind.ALONE)
+    return found
+
+
 def _written(token: Token) -> str:
     if token.kind is Kind.TEXT:
         return html.escape(token.text, quote=False)

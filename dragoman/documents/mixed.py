@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from dragoman.documents.inline import Kind, Token
+from dragoman.documents.inline import Kind, Token, standing
 
 _LINES: Final = re.compile("(\n)")
 
@@ -17,12 +17,14 @@ class Vocabulary(NamedTuple):
     Attributes:
         holds: tells whether an element holds text of the surrounding sentence.
         breaks: tells whether an element ends a sentence.
+        stands: tells whether an element stands for words of the sentence, such as a number or a name.
         blank: the name of the element for blanks; "": the format has none.
         dropped: the name of an element that a changed text makes meaningless; "": the format has none.
     """
 
     holds: "Callable[[etree._Element], bool]"
     breaks: "Callable[[etree._Element], bool]"
+    stands: "Callable[[etree._Element], bool]"
     blank: str = ""
     dropped: str = ""
 
@@ -46,6 +48,7 @@ class MixedText:
         self._tags: list[etree._Element | str] = []
         self.tokens: list[Token] = []
         self._read(element)
+        self.tokens = standing(self.tokens)
 
     def rewrite(self, tokens: Sequence[Token]) -> None:
         """Put a translation into the element."""
@@ -77,7 +80,8 @@ class MixedText:
                 self._read(child)
                 self.tokens.append(Token(Kind.END, tag=number))
             elif child.tag != vocabulary.dropped:
-                self._add(Kind.BREAK if vocabulary.breaks(child) else Kind.ALONE, child)
+                stands = Kind.KEPT if vocabulary.stands(child) else Kind.ALONE
+                self._add(Kind.BREAK if vocabulary.breaks(child) else stands, child)
             self._write(child.tail)
 
     def _write(self, text: str | None) -> None:

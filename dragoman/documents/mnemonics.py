@@ -98,7 +98,8 @@ class Label(NamedTuple):
         elif self.references:
             table = str.maketrans(dict(self.references))
             written = [token._replace(text=token.text.translate(table)) for token in tokens]
-        kept = {token.tag: Token(Kind.TEXT, token.text) for token in self.tokens if token.kind is Kind.KEPT}
+        references = [token for token in self.tokens if token.kind is Kind.KEPT and token.text]
+        kept = {token.tag: Token(Kind.TEXT, token.text) for token in references}
         written = [kept.get(token.tag, token) for token in written]
         letters = list(_letters(written)) if self.mark else []
         if letters:

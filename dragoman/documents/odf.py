@@ -1,5 +1,6 @@
 """Paragraphs of OpenDocument (text:p, text:h), ISO/IEC 26300."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,9 +11,16 @@ from dragoman.documents.mixed import MixedText, Vocabulary
 _TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _PARAGRAPHS: Final = (f"{_TEXT}p", f"{_TEXT}h")
 _NOT_READ: Final = (f"{_TEXT}tracked-changes", "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}annotation")
+# Fields: what they show is computed, or filled in.
+_FIELDS: Final = re.compile(
+    rf"{re.escape(_TEXT)}(?:author-initials|author-name|bookmark-ref|chapter|conditional-text|creator|database-display|"
+    "date|expression|file-name|initial-creator|note-ref|page-count|page-number|placeholder|reference-ref|sequence|"
+    "sequence-ref|subject|text-input|time|title|user-defined|user-field-get|variable-get|variable-set)"
+)
 _VOCABULARY: Final = Vocabulary(
     holds=lambda element: element.tag in (f"{_TEXT}span", f"{_TEXT}a"),
     breaks=lambda element: element.tag in (f"{_TEXT}line-break", f"{_TEXT}tab"),
+    stands=lambda element: _FIELDS.fullmatch(element.tag) is not None,
     blank=f"{_TEXT}s",
     dropped=f"{_TEXT}soft-page-break",
 )

@@ -10,7 +10,7 @@ from lxml import etree
 from dragoman.documents import safe_xml
 from dragoman.documents.archive import Archive
 from dragoman.documents.document import DocumentText
-from dragoman.documents.inline import Token, from_html, has_words, to_html
+from dragoman.documents.inline import Kind, Token, from_html, has_words, to_html
 from dragoman.documents.odf import odf_paragraphs
 from dragoman.documents.runs import DRAWING, WORD, RunParagraph
 
@@ -70,10 +70,8 @@ class OfficeDocument:
 
     Attributes:
         texts: one for each paragraph with words.
-        protects_placeholders: False.
+        protects_placeholders: whether the text has fields or formulas, which are kept as placeholders are.
     """
-
-    protects_placeholders = False
 
     def __init__(self, content: bytes, form: _Format) -> None:
         """Read the parts with text.
@@ -99,6 +97,9 @@ class OfficeDocument:
                 if has_words(paragraph.tokens):
                     self._paragraphs.append(paragraph)
                     self.texts.append(DocumentText(to_html(paragraph.tokens), f"{name}, paragraph {number}"))
+        self.protects_placeholders = any(
+            token.kind is Kind.KEPT for paragraph in self._paragraphs for token in paragraph.tokens
+        )
 
     def write(self, translations: Sequence[str | None]) -> bytes:
         """Give the content of the file; see `Document`."""

@@ -12,11 +12,15 @@ from typing import Final, NamedTuple, cast
 
 from lxml import etree
 
-from dragoman.documents.inline import Kind, Token
+from dragoman.documents.inline import Kind, Token, standing
 from dragoman.documents.safe_xml import XML_SPACE
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+# Fields, and formulas: they stand for words of the sentence.
+_STANDING: Final = frozenset(
+    {f"{_W}fldSimple", f"{_A}fld", "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"}
+)
 _DEPTH: Final = 8  # nesting levels of fields
 # Invisible parts of a format; without them more runs have equal formats.
 _UNSEEN: Final = frozenset({f"{_W}lang", f"{_W}noProof"})
@@ -59,7 +63,7 @@ WORD: Final = Names(
     f"{_W}t",
     frozenset({f"{_W}br", f"{_W}cr", f"{_W}tab", f"{_W}ptab"}),
     frozenset(f"{_W}{name}" for name in ("hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo")),
-    frozenset({f"{_W}proofErr", f"{_W}lastRenderedPageBreak"}),
+    frozenset({f"{_W}proofErr", f"{_W}lastRenderedPageBreak", f"{_W}softHyphen"}),
 )
 DRAWING: Final = Names(
     f"{_A}p",
@@ -124,6 +128,7 @@ class RunParagraph:
         self.tokens: list[Token] = []
         self._read([child for child in element if child.tag not in (names.head, names.tail)])
         self._close()
+        self.tokens = standing(self.tokens)
 
     def rewrite(self, tokens: Sequence[Token]) -> None:
         """Put a translation into the paragraph."""
@@ -179,7 +184,7 @@ class RunParagraph:
             elif child.tag in names.breaks:
                 self._add(Kind.BREAK, _Moved([child]))
             elif child.tag not in names.dropped:
-                self._add(Kind.ALONE, _Moved([child]))
+                self._add(Kind.KEPT if child.tag in _STANDING else Kind.ALONE, _Moved([child]))
 
     def _read_run(self, run: "etree._Element") -> None:
         names = self._names
@@ -187,6 +192,8 @@ class RunParagraph:
         for child in run:
             if child.tag == names.text:
                 self._write(child.text or "", form)
+            elif child.tag == f"{_W}noBreakHyphen":
+                self._write("-", form)
             elif child.tag in names.breaks:
                 self._add(Kind.BREAK, _Wrapped(child, form))
             elif child.tag != names.format and child.tag not in names.dropped:
@@ -197,7 +204,7 @@ class RunParagraph:
         result = next((index for index, run in enumerate(runs) if "separate" in _field_marks(run)), None)
         code = "".join(text.text or "" for run in runs for text in run.iter(f"{_W}instrText"))
         if result is None or not _is_link(code):
-            self._add(Kind.ALONE, _Moved(runs))
+            self._add(Kind.ALONE if result is None else Kind.KEPT, _Moved(runs))
         else:
             self._within(_Field(runs[: result + 1], runs[-1:]), runs[result + 1 : -1])
 

@@ -53,6 +53,10 @@ def _holds(element: "etree._Element") -> bool:
 _VOCABULARY: Final = Vocabulary(
     holds=_holds,
     breaks=lambda element: element.get("ctype") == "lb" or element.get("subType") == "xlf:lb",
+    stands=lambda element: (
+        "image" not in (element.get("ctype"), element.get("type"))
+        and etree.QName(element).localname in ("x", "ph", "mrk")
+    ),
 )
 
 

@@ -104,6 +104,13 @@ def test_only_the_words_of_an_odt_file_change() -> None:
     assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
 
 
+def test_a_field_of_an_odt_file_is_a_word() -> None:
+    field = '<text:bookmark-ref text:ref-name="a">Table 2</text:bookmark-ref>'
+    document = read_odt(odt(ODT_CONTENT.replace("A title", f"See {field} and <text:bookmark/>this.")))
+    assert texts(document)[0] == 'See {#0} and <wbr id="1">this.'
+    assert f"SEE {field} AND" in member(translated(document), "content.xml")
+
+
 def test_comments_of_an_odt_file_are_not_translated() -> None:
     comment = "<office:annotation><text:p>a comment</text:p></office:annotation>"
     content = ODT_CONTENT.replace(">12<", f">one{comment} two<")
@@ -174,11 +181,18 @@ def field(code: str, result: str) -> str:
 
 def test_fields_stay_and_the_text_of_links_is_translated() -> None:
     body = f"<w:r><w:t>Page </w:t></w:r>{field('PAGE', '<w:r><w:t>three</w:t></w:r>')}"
-    assert texts(paragraph(body)) == ['Page <wbr id="0">']
-    assert rewritten(body, 'Page <wbr id="0">') == body
+    assert texts(paragraph(body)) == ["Page {#0}"]
+    assert rewritten(body, "Page {#0}") == body
+    assert paragraph(body).protects_placeholders
     link = field('HYPERLINK "http://example.com"', "<w:r><w:t>there</w:t></w:r>") + "<w:r><w:t> it is</w:t></w:r>"
     assert texts(paragraph(link)) == ['<span id="0">there</span> it is']
     assert rewritten(link, '<span id="0">there</span> it is') == link
+    assert not paragraph(link).protects_placeholders
+
+
+def test_hyphens_that_word_writes_as_elements_are_text() -> None:
+    body = "<w:r><w:t>a co</w:t><w:noBreakHyphen/><w:t>operative socie</w:t><w:softHyphen/><w:t>ty</w:t></w:r>"
+    assert texts(paragraph(body)) == ["a co-operative society"]
 
 
 def test_the_text_of_a_simple_link_is_translated() -> None:

@@ -30,7 +30,7 @@ def test_a_unit_of_1_2_gets_a_target_behind_its_source() -> None:
         "\n  <note>n</note></trans-unit>"
     ).replace("&", "&amp;")
     document = XliffDocument(one(body.format("")))
-    assert texts(document) == ['Click <span id="0">here</span> &amp; <wbr id="1">.']
+    assert texts(document) == ['Click <span id="0">here</span> &amp; {#1}.']
     target = '\n  <target state="translated">CLICK <g id="1">HERE</g> &amp; <x id="2"/>.</target>'
     assert translated(document) == one(body.format(target))
 
@@ -86,7 +86,9 @@ def test_no_tag_takes_longer_to_write_the_more_tags_are_before_it() -> None:
     parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=Uncounted))
     content = '<source>one<x id="1"/>two<g id="2">three<x id="3"/></g>four</source>'
     element = etree.fromstring(content, parser)
-    text = MixedText(element, Vocabulary(holds=lambda each: each.tag == "g", breaks=lambda _: False))
+    text = MixedText(
+        element, Vocabulary(holds=lambda each: each.tag == "g", breaks=lambda _: False, stands=lambda _: False)
+    )
     text.rewrite(text.tokens)
     assert etree.tostring(element).decode() == content
 
@@ -94,9 +96,19 @@ def test_no_tag_takes_longer_to_write_the_more_tags_are_before_it() -> None:
 def test_what_is_marked_as_protected_is_kept_whole() -> None:
     source = '<source>the <mrk mtype="protected">name</mrk> <mrk mtype="term">is</mrk><ph id="1">code</ph></source>'
     document = XliffDocument(one(f"<trans-unit>{source}</trans-unit>"))
-    assert texts(document) == ['the <wbr id="0"> <span id="1">is</span><wbr id="2">']
+    assert texts(document) == ['the {#0} <span id="1">is</span><wbr id="2">']
     target = translated(document).decode().partition("<target")[2]
     assert '>THE <mrk mtype="protected">name</mrk> <mrk mtype="term">IS</mrk><ph id="1">code</ph></target>' in target
+
+
+def test_elements_without_text_are_words_unless_they_touch_one_or_are_pictures() -> None:
+    source = '<source>a <x id="1"/> <x id="2" ctype="image"/> b<x id="3"/> <x id="4"/>, <ph id="5">%s</ph></source>'
+    document = XliffDocument(one(f"<trans-unit>{source}</trans-unit>"))
+    assert texts(document) == ['a {#0} <wbr id="1"> b<wbr id="2"> {#3}, {#4}']
+    assert (
+        source.replace(" b<", " B<")[len("<source>a") : -len("</source>")]
+        in translated(document).decode().partition("<target")[2]
+    )
 
 
 def test_mnemonics_are_those_of_qt() -> None:

@@ -45,10 +45,11 @@ _SUFFIXES: Final = (
     "bat|cfg|conf|config|cpp|cs|css|csv|dll|docx?|exe|gif|html?|ini|java|jpe?g|json|js|md|mp[34]|pdf|php|png|pptx?|ps1|py|"
     "rs|sh|sql|svg|toml|tsv?|txt|xlsx?|xml|ya?ml|zip"
 )
-# Names in programs, of users, of topics and of files: max_size, MAX_SIZE, @ann, #travel, report.pdf, but
+# Names in programs, of users, of topics and of files: max_size, MAX_SIZE, @ann, #travel, report.pdf, and ____, but
 # not Node.js: German joins the name of a product to the next noun.
 _IDENTIFIERS: Final = (
     r"(?<![\w@])[A-Za-z0-9]{1,64}(?:_[A-Za-z0-9]{1,64}){1,16}(?!\w)",
+    r"(?<!\w)_{3,}(?!\w)",
     r"(?<![\w@.])@[A-Za-z_]\w{0,63}(?![\w@])",
     r"(?<![\w&])#[a-z]\w{1,63}(?!\w)",
     rf"(?<![\w.@/-])(?![A-Z]\w{{0,63}}\.js)[A-Za-z0-9-]{{1,64}}\.(?:{_SUFFIXES})(?![\w(.-])",

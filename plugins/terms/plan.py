@@ -41,6 +41,7 @@ def _names(names: tuple[str, ...]) -> re.Pattern[str]:
 
 _ENDS: Final = " .!?…。！？"  # characters at the end of a sentence
 _JOINING: Final = re.compile(r"[!#$%&*+,./:;=?@\\^_|~-]*")  # characters between kept parts that the model might change
+_WORDS: Final = re.compile(r"\w(?:.*\w)?", re.DOTALL)  # of a term, without the signs at its ends
 _QUOTES: Final = frozenset("\"'“”„‟‘’‚‛«»‹›")
 
 
@@ -215,6 +216,8 @@ class TermPlan(NamedTuple):
             if own is not None:
                 ended.remove(own)
             span = (own.start, own.stop) if own else aligned(*self.reading.after((match.start, match.stop)))
+            if span is not None and own is None:
+                span = _with_signs(rewriting.original, span, self.text[match.start : match.stop])
             if span is not None and not any(_overlap(span, other) for other in taken):
                 taken.append(span)
                 yield Edit(*span, match.forms[0])
@@ -332,6 +335,18 @@ def _with_blank(text: str, start: int, stop: int, done: int) -> Span:
     if start > done and text[start - 1] == " ":
         return start - 1, stop
     return start, stop + text.startswith(" ", stop)
+
+
+def _with_signs(translation: str, span: Span, term: str) -> Span:
+    """Extend the span of a translated word by the signs at the ends of its term, as in C++, .NET and 50%."""
+    start, stop = span
+    words = _WORDS.search(term)
+    before, behind = (term[: words.start()], term[words.end() :]) if words else ("", "")
+    if before and translation.endswith(before, 0, start):
+        start -= len(before)
+    if behind and (found := re.compile(f" ?{re.escape(behind)}").match(translation, stop)):
+        stop = found.end()
+    return start, stop
 
 
 def _taken_out(spans: Iterable[Span], edits: Sequence[Edit], translation: str) -> Iterator[Edit]:

@@ -65,9 +65,11 @@ _TITLE: Final = re.compile(r"(?:^|\W)[^\W\d_a-z][a-z]{1,3}\.$")  # before a numb
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_DIVIDER: Final = re.compile("[|›»]")
-_ALONE: Final = re.compile(r"(?<!\S)(?:\|+|[›»])(?!\S)")
-_BAR: Final = re.compile(r"(?<!\S)\|+(?!\S)")
+# Lines that are drawn with signs: === Title ===, Chapter 1 ..... 12
+_DRAWN: Final = r"^={2,}(?=\s)|(?<=\s)={2,}$|={4,}|\.{4,}|-{4,}|~{4,}|(?<!\w)[*#]{4,}(?!\w)"
+_DIVIDER: Final = re.compile(r"[|›»]|={2}|[.~*#-]{4}")
+_ALONE: Final = re.compile(rf"(?<!\S)(?:\|+|[›»])(?!\S)|{_DRAWN}")
+_BAR: Final = re.compile(rf"(?<!\S)\|+(?!\S)|{_DRAWN}")
 _OPENING: Final = re.compile("[‹«]")  # with which › and » are quotation marks, also with blanks inside, as in French
 _CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])")
 _WORD_GAP: Final = re.compile(r"\s+")
@@ -126,7 +128,7 @@ def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator
 
 
 def _parts(line: re.Match[str], unbroken: FindSpans | None) -> Iterator[Span]:
-    """Yield the borders of the parts of a line between dividers with blanks around, as in titles, menus and paths."""
+    """Yield the borders of the parts of a line between dividers, as in titles, menus, paths and tables of contents."""
     whole = None if unbroken is None else _Whole(unbroken(line[0]))
     begun = line.start()
     for divider in _BAR.finditer(line[0]) if _OPENING.search(line[0]) else _ALONE.finditer(line[0]):

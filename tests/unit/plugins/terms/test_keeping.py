@@ -49,6 +49,7 @@ def found(text: str, keeper: Keeper = KEEPER) -> list[str]:
             "Write to Ann.Lee+x@example.org or see https://example.org/a?b=Иван, www.example.de.",
             ["Ann.Lee+x@example.org", "https://example.org/a?b=Иван", "www.example.de"],
         ),
+        ("Dear ____, this is __", ["____"]),
         ("Set MAX_SIZE and timeout_s, call pg_query() and __init__", ["MAX_SIZE", "timeout_s", "pg_query"]),
         ("Send report.pdf, not the conf. or e.g. now. #travel, C#, &#8734; and #1", ["report.pdf", "#travel"]),
         ("console.log(x) in Node.js, main.js and localStorage", ["main.js"]),

@@ -157,6 +157,15 @@ def test_stand_ins_are_written_no_more_often_than_they_are_read(tokenizer) -> No
     assert limited(" ".join(["{a}"] * (MOST_FORCED + 1))) == {"tom": MOST_FORCED + 1}
 
 
+@pytest.mark.parametrize(
+    ("term", "translation", "span"),
+    [("C++", "good C++ tom", (5, 6)), (".NET", "good .NET tom", (6, 9)), ("50%", "good 50 % tom", (5, 7))],
+)
+def test_a_missing_term_takes_the_place_of_its_signs_too(tokenizer, term: str, translation: str, span) -> None:
+    plan = planned(tokenizer, f"good {term} tom", GlossaryEntry(term, ("x",)))
+    assert plan.restore(translation, lambda _, __: span).text == "good x tom"
+
+
 def test_a_missing_term_takes_the_place_of_the_aligned_word_but_not_of_another_term(tokenizer) -> None:
     entries = GlossaryEntry("good", ("guten",)), GlossaryEntry("morning", ("schön",))
     plan = planned(tokenizer, "good morning", *entries)

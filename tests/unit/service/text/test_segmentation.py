@@ -176,6 +176,10 @@ def test_a_line_break_ends_a_segment(text: str, segments: list[str]) -> None:
         ("Home › News » Help", ["", " › ", " » ", ""], ["Home", "News", "Help"]),
         ("Il dit « oui » et ‹ non › | oui", ["", " | ", ""], ["Il dit « oui » et ‹ non ›", "oui"]),
         ("Er sagt »ja« und ›nein‹", ["", ""], ["Er sagt »ja« und ›nein‹"]),
+        ("=== Title ===", ["=== ", " ==="], ["Title"]),
+        ("Chapter 1 ........ 12", ["", " ........ ", ""], ["Chapter 1", "12"]),
+        ("-----BEGIN A MESSAGE-----", ["-----", "-----"], ["BEGIN A MESSAGE"]),
+        ("Is a === b? Well... f**** it", ["", " ", ""], ["Is a === b?", "Well... f**** it"]),
         ("a|b, a| b and a |b", ["", ""], ["a|b, a| b and a |b"]),
     ],
 )

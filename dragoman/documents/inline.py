@@ -14,6 +14,12 @@ from typing import Final, NamedTuple
 
 _READ: Final = re.compile(r'<(?P<name>span|wbr|br) id="(?P<tag>\d{1,9})">|(?P<end></span>)|(?P<text>[^<]+)')
 _KEPT: Final = re.compile(r"\{#(\d{1,9})\}")
+# Tags of HTML inside the messages of programs, see `tags_of`; control characters end a sentence, too.
+HTML_TAG: Final = re.compile(
+    r"(?P<stop>[\a\n\t]|</?(?:br|p|div|li|ul|ol|h[1-6]|hr|table|tr|td|th)(?:\s[^<>]*)?/?>)"
+    r"|<(?P<end>/)?(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?>|<[A-Za-z][\w:.-]*(?:\s[^<>]*)?/>",
+    re.IGNORECASE,
+)
 _DEPTH: Final = 64  # nesting levels of pairs; the two tags of a pair farther out stand alone
 _LETTER: Final = re.compile(r"[^\W\d_]")
 

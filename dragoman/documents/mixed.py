@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from dragoman.documents.inline import Kind, Token, standing
+from dragoman.documents.inline import HTML_TAG, Kind, Tagged, Token, standing
 
 _LINES: Final = re.compile("(\n)")
 
@@ -20,6 +20,7 @@ class Vocabulary(NamedTuple):
         stands: tells whether an element stands for words of the sentence, such as a number or a name.
         blank: the name of the element for blanks; "": the format has none.
         dropped: the name of an element that a changed text makes meaningless; "": the format has none.
+        html: whether the text may have tags of HTML.
     """
 
     holds: "Callable[[etree._Element], bool]"
@@ -27,6 +28,7 @@ class Vocabulary(NamedTuple):
     stands: "Callable[[etree._Element], bool]"
     blank: str = ""
     dropped: str = ""
+    html: bool = False
 
 
 class MixedText:
@@ -45,7 +47,7 @@ class MixedText:
             keeps_lines: whether a line break in the text ends a line; else it counts as a blank.
         """
         self._element, self._vocabulary, self._keeps_lines = element, vocabulary, keeps_lines
-        self._tags: list[etree._Element | str] = []
+        self._tags: list[etree._Element | str | tuple[str, str]] = []
         self.tokens: list[Token] = []
         self._read(element)
         self.tokens = standing(self.tokens)
@@ -56,7 +58,9 @@ class MixedText:
         _empty(self._element)
         for token in tokens:
             tag = token.text if token.kind is Kind.TEXT else self._tags[token.tag]
-            if token.kind is Kind.END:
+            if isinstance(tag, tuple):
+                _append_text(holders[-1], tag[token.kind is Kind.END])
+            elif token.kind is Kind.END:
                 holders.pop()
             elif isinstance(tag, str):
                 _append_text(holders[-1], tag)
@@ -88,6 +92,11 @@ class MixedText:
         for piece in _LINES.split(text or "") if self._keeps_lines else [text or ""]:
             if self._keeps_lines and piece == "\n":
                 self._add(Kind.BREAK, piece)
+            elif self._vocabulary.html:
+                tagged = Tagged.read(piece.replace("\n", " "), HTML_TAG)
+                first = len(self._tags)
+                self.tokens += [token._replace(tag=token.tag + first * (token.tag >= 0)) for token in tagged.tokens]
+                self._tags += tagged.sources
             elif piece:
                 self.tokens.append(Token(Kind.TEXT, piece))
 

@@ -12,14 +12,9 @@ from typing import Final, NamedTuple, cast
 import polib
 
 from dragoman.documents.document import DocumentText, lines_of
-from dragoman.documents.inline import Tagged, from_html, has_words, to_html
+from dragoman.documents.inline import HTML_TAG, Tagged, from_html, has_words, to_html
 from dragoman.documents.mnemonics import Label
 
-_TAG: Final = re.compile(
-    r"(?P<stop>[\a\n\t]|</?(?:br|p|div|li|ul|ol|h[1-6]|hr|table|tr|td|th)(?:\s[^<>]*)?/?>)"
-    r"|<(?P<end>/)?(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?>|<[A-Za-z][\w:.-]*(?:\s[^<>]*)?/>",
-    re.IGNORECASE,
-)
 _CHARSET: Final = re.compile(r'(?P<before>"Content-Type:[^"\n]*charset=)(?P<name>[\w.:-]+)', re.IGNORECASE)
 _PLURALS: Final = re.compile(r"nplurals\s*=\s*([1-9])\s*;\s*plural\s*=\s*([^;]+)")
 _OF_QT: Final = "X-Qt-Contexts"  # a key in the header
@@ -181,7 +176,7 @@ def _gaps(file: polib.POFile) -> Iterator[_Gap]:
         if entry.obsolete or entry.fuzzy:
             continue
         for text, forms in _missing(entry, file.metadata.get("Plural-Forms", "")):
-            tagged = Tagged.read(text, _TAG)
+            tagged = Tagged.read(text, HTML_TAG)
             yield _Gap(entry, forms, tagged, Label.read(tagged.tokens, marks))
 
 

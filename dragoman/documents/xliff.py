@@ -57,6 +57,7 @@ _VOCABULARY: Final = Vocabulary(
         "image" not in (element.get("ctype"), element.get("type"))
         and etree.QName(element).localname in ("x", "ph", "mrk")
     ),
+    html=True,
 )
 
 
@@ -101,7 +102,8 @@ class XliffDocument:
         root = etree.QName(self._tree.getroot())
         version = _VERSIONS.get(root.namespace or "")
         if version is None or root.localname != "xliff":
-            raise ValueError(f"is no XLIFF 1.2 or 2: its first element is {self._tree.getroot().tag!r:.120}")
+            bare = ", without xmlns" if self._tree.getroot().tag == "xliff" else ""
+            raise ValueError(f"is no XLIFF 1.2 or 2: its first element is {self._tree.getroot().tag!r:.120}{bare}")
         self._version, self._space = version, f"{{{root.namespace}}}"
         self._units = [unit for unit in self._find() if has_words(unit.label.tokens)]
         self.texts = [

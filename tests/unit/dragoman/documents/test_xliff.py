@@ -111,6 +111,17 @@ def test_elements_without_text_are_words_unless_they_touch_one_or_are_pictures()
     )
 
 
+def test_tags_of_html_in_a_text_are_tags() -> None:
+    source = (
+        "<source>Log &lt;a href='x'&gt;in<g id='1'> &lt;b&gt;now</g>&lt;/a&gt;.&lt;br&gt;<![CDATA[<i>Hi</i>]]></source>"
+    )
+    document = XliffDocument(one(f"<trans-unit>{source}</trans-unit>"))
+    html = 'Log <wbr id="0">in<span id="1"> <wbr id="2">now</span><wbr id="3">.<br id="4"><span id="5">Hi</span>'
+    assert texts(document) == [html]
+    target = "LOG &lt;a href='x'&gt;IN<g id=\"1\"> &lt;b&gt;NOW</g>&lt;/a&gt;.&lt;br&gt;&lt;i&gt;HI&lt;/i&gt;</target>"
+    assert target in translated(document).decode()
+
+
 def test_mnemonics_are_those_of_qt() -> None:
     unit = "<trans-unit><source>Save &amp;As _x</source></trans-unit>"
     assert texts(XliffDocument(one(unit))) == ["Save &amp;As _x"]
@@ -131,7 +142,7 @@ def test_lines_are_kept_where_blanks_are() -> None:
     document = XliffDocument(one(unit))
     assert texts(document) == ['one<br id="0">two<br id="1">three']
     assert b'>ONE\nTWO<x id="1" ctype="lb"/>THREE</target>' in translated(document)
-    assert texts(XliffDocument(one(unit.replace("preserve", "default")))) == ['one\ntwo<br id="0">three']
+    assert texts(XliffDocument(one(unit.replace("preserve", "default")))) == ['one two<br id="0">three']
 
 
 def test_where_there_is_no_translation_nothing_changes() -> None:

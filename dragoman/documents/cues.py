@@ -1,12 +1,13 @@
 """Cues of subtitles: which parts of cues form one text, and how its translation is divided between them."""
 
+import html
 import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, takewhile
 from typing import Final, NamedTuple
 
 from dragoman.documents.captions import is_sound
-from dragoman.documents.inline import Kind, Token
+from dragoman.documents.inline import Kind, Token, has_letter
 
 _PAUSE_S: Final = 3.0  # between cues; no sentence goes on after a longer pause
 _MOST_PARTS: Final = 6
@@ -14,6 +15,7 @@ _MOST_PARTS: Final = 6
 _SPEAKER: Final = re.compile(
     r"(?:<(?!v)[^<>]*>|\{\\[^{}]*\}|\s)*[-\u2010-\u2015]\s*(?=[^\W\d]|[<\[(\"'“„«¿¡])|\s*<v[\s.][^<>]*>"
 )
+_POSITION: Final = re.compile(r"(?:\{\\[^{}]*\}\s*)+")  # of SubRip: {\an8}
 _VOICE_END: Final = re.compile(r"\s*</v>\s*\Z")
 _QUOTES: Final = " \t\"'”’»"
 _ENDS: Final = (*".!?…。！？])）",)
@@ -47,7 +49,7 @@ class Part(NamedTuple):
     Attributes:
         cue: the index of the cue.
         first: the index of its first line within the cue.
-        prefix: the characters before the text: a dash, or the name of a voice.
+        prefix: the characters before the text: a dash, the name of a voice, or a position.
         lines: the lines of text.
         suffix: the characters after the text: the end of a voice.
     """
@@ -123,7 +125,7 @@ def _parts(cues: Sequence[Cue]) -> Iterator[Part]:
         prefix, first = "", 0
         lines: list[str] = []
         for number, line in enumerate(cue.lines):
-            found = _SPEAKER.match(line)
+            found = _SPEAKER.match(line) or (_POSITION.match(line) if number == 0 else None)
             begins = found or _stands_alone(line) or (lines and _stands_alone(lines[-1]))
             if begins and lines:
                 yield _part(index, first, prefix, lines)
@@ -148,12 +150,14 @@ def _part(cue: int, first: int, prefix: str, lines: Sequence[str]) -> Part:
 def _goes_on(before: tuple[Part, str], behind: tuple[Part, str], cues: Sequence[Cue]) -> bool:
     """Tell whether the second part continues the sentence of the first part."""
     (first, first_text), (second, second_text) = before, behind
-    is_next = second.cue == first.cue + 1 and not second.prefix and second.first == 0
+    has_speaker = second.prefix and not _POSITION.fullmatch(second.prefix)
+    is_next = second.cue == first.cue + 1 and not has_speaker and second.first == 0
     is_sung = any(note in part.text for part in (first, second) for note in "♪♫")
     if not is_next or is_sung or first_text.rstrip(_QUOTES).endswith(_ENDS) or second_text.lstrip().startswith(_BEGINS):
         return False
     pause_s = cues[second.cue].begin_s - cues[first.cue].end_s
-    return bool(first_text.strip() and second_text.strip()) and pause_s <= _PAUSE_S
+    have_words = has_letter(html.unescape(first_text)) and any(map(str.isalnum, html.unescape(second_text)))
+    return have_words and pause_s <= _PAUSE_S
 
 
 def _divided(tokens: Sequence[Token], weights: Sequence[int], *, reopens: bool) -> list[list[Token]]:

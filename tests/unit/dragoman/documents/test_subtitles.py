@@ -126,7 +126,6 @@ def test_a_translation_with_fewer_words_than_cues_leaves_the_last_ones_empty() -
         ("Why", "- Because."),
         ("He said", "[door slams]"),
         ("♪ a song ♪", "and speech."),
-        ("1984", "the year"),
     ],
 )
 def test_cues_that_say_something_of_their_own_are_not_joined(cues: tuple[str, ...]) -> None:
@@ -137,6 +136,11 @@ def test_the_position_of_a_cue_stays_at_its_beginning() -> None:
     content = srt("please", "{\\an8}look at this", "{\\an8}- No.")
     assert texts(content) == ["please look at this", "No."]
     assert b"\n{\\an8}LOOK AT THIS\n" in translated(read_srt(content))
+
+
+def test_a_cue_without_words_takes_none_of_the_next() -> None:
+    written = translated(read_vtt(b"WEBVTT\n\n00:01.000 --> 00:02.000\n&nbsp;\n\n00:02.000 --> 00:03.000\none two\n"))
+    assert written.endswith(b"\n&nbsp;\n\n00:02.000 --> 00:03.000\nONE TWO\n")
 
 
 def test_cues_far_from_each_other_are_not_joined() -> None:

@@ -65,9 +65,11 @@ def metadata_of(given: Mapping[str, str] | None) -> list[tuple[str, str]]:
     """List the metadata of every call; gRPC would report a wrong entry only in each call, as if the server were away.
 
     Raises:
-        TypeError: a key or a value is no str; the value of a key that ends with "-bin" may be bytes.
+        TypeError: it is no mapping, or a key or value is no str; the value of a key that ends with "-bin" may be bytes.
         ValueError: no header can have the key or hold the value.
     """
+    if not isinstance(given, Mapping | None):
+        raise TypeError(f"metadata: must be a mapping of str to str, is {type(given).__name__}")
     for key, value in (given or {}).items():
         if not isinstance(key, str):
             raise TypeError(f"metadata: a key must be str, is {type(key).__name__}")

@@ -52,6 +52,7 @@ from dragoman.many import pause_s as pause_of_many_s
 from dragoman.options import (
     Options,
     Priority,
+    check_flag,
     config_of,
     detect_request_of,
     request_of,
@@ -84,7 +85,10 @@ class _Base:
         api_key: str | None,
         metadata: Mapping[str, str] | None,
     ) -> None:
-        if not isinstance(retries, int) or retries < 0:
+        if not isinstance(retries, int):
+            raise TypeError(f"retries: must be int, is {type(retries).__name__}")
+        check_flag("wait_when_busy", wait_when_busy)
+        if retries < 0:
             raise ValueError(f"retries must be 0 or more, is {retries!r}")
         if timeout_s is not None:
             checked_timeout_s(timeout_s)
@@ -164,7 +168,13 @@ class _Base:
 def _connected(
     insecure: Callable[..., Any], secure: Callable[..., Any], credentials: grpc.ChannelCredentials | None
 ) -> Callable[..., Any]:
-    """Give the function that makes a channel from an address and `options`."""
+    """Give the function that makes a channel from an address and `options`.
+
+    Raises:
+        TypeError: the credentials are none of gRPC.
+    """
+    if not isinstance(credentials, grpc.ChannelCredentials | None):
+        raise TypeError(f"credentials: must be grpc.ChannelCredentials, is {type(credentials).__name__}")
     return insecure if credentials is None else partial(secure, credentials=credentials)
 
 

@@ -140,6 +140,7 @@ def request_of(texts: str | Sequence[str], *, all_or_nothing: bool, **options: A
         TypeError: a text or an option is of a wrong type, or there is no such option.
     """
     _check(options, ("all_or_nothing", "timeout_s"))
+    check_flag("all_or_nothing", all_or_nothing)
     contents = _checked_texts(texts, others="; translate_many takes any iterable of str")
     return pb.TranslateTextRequest(contents=contents, all_or_nothing=all_or_nothing, **_fields(**options))
 
@@ -147,6 +148,7 @@ def request_of(texts: str | Sequence[str], *, all_or_nothing: bool, **options: A
 def config_of(*, in_order: bool, **options: Any) -> pb.BatchTranslateTextConfig:
     """Build the config of a batch; raises as `request_of` does."""
     _check(options, ("in_order", "timeout_s"))
+    check_flag("in_order", in_order)
     return pb.BatchTranslateTextConfig(in_order=in_order, **_fields(**options))
 
 
@@ -157,11 +159,15 @@ def score_request_of(
 
     Raises:
         ValueError: the numbers of translations and texts differ; or as `request_of`.
-        TypeError: as `request_of`.
+        TypeError: one is a str and the other is not; or as `request_of`.
     """
     _check(options, ())
+    check_flag("all_or_nothing", all_or_nothing)
     sources, targets = _checked_texts(texts), _checked_texts(translations, "translations")
-    if isinstance(texts, str) is not isinstance(translations, str) or len(sources) != len(targets):
+    if isinstance(texts, str) is not isinstance(translations, str):
+        kind = "str" if isinstance(texts, str) else "a sequence of str"
+        raise TypeError(f"translations: must be {kind} as texts is, is {type(translations).__name__}")
+    if len(sources) != len(targets):
         raise ValueError(
             f"there must be a translation for each text: {len(sources)} texts, {len(targets)} translations"
         )
@@ -224,6 +230,12 @@ def _checked_texts(texts: str | Iterable[str], name: str = "texts", others: str 
     return [checked_text(index, text, name) for index, text in enumerate(texts)]
 
 
+def check_flag(name: str, value: bool) -> None:
+    """Raise a TypeError for an argument that is no bool."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: must be bool, is {type(value).__name__}")
+
+
 def _check(options: Mapping[str, Any], others: Sequence[str]) -> None:
     """Raise an error for the first option that is misspelt or of a wrong type; None counts as not given.
 
@@ -236,10 +248,13 @@ def _check(options: Mapping[str, Any], others: Sequence[str]) -> None:
             hint = did_you_mean(name, [*_TYPES, *others])
             raise TypeError(f"unexpected keyword argument {name!r}{hint}")
         kind, kind_name = _TYPES[name]
-        if value is not None and not isinstance(value, kind):
+        # Text is a sequence, but not of what is wanted.
+        if value is not None and (not isinstance(value, kind) or (isinstance(value, str) and kind is not str)):
             raise TypeError(f"{name}: must be {kind_name}, is {type(value).__name__}")
         if isinstance(value, str):
             _refuse_halves(name, value)
+        elif kind is Sequence and (wrong := [each for each in value or () if not isinstance(each, str)]):
+            raise TypeError(f"{name}: must be {kind_name}, has {wrong[0]!r:.40}")
 
 
 def _fields(
@@ -319,22 +334,18 @@ def _sampling(**asked: Any) -> pb.Sampling | None:
 
 def _xml_tags(splitting: Sequence[str], kept: Sequence[str]) -> pb.XmlTags | None:
     """Build the XML tag options; None if no option is given."""
-    if isinstance(splitting, str) or isinstance(kept, str):
-        raise TypeError("splitting_tags, kept_tags: must be no str; names of elements are a sequence of str")
     return pb.XmlTags(splitting=splitting, kept=kept) if splitting or kept else None
 
 
 def _glossary(terms: GlossaryTerms, names: Sequence[str]) -> pb.Glossary | None:
     """Build the glossary of a call; None if no glossary is given."""
-    if isinstance(terms, str) or isinstance(names, str):
-        raise TypeError("glossary, glossaries: must be no str; names of stored glossaries are a sequence of str")
     if isinstance(terms, Mapping):
         entries = [
             GlossaryEntry(term, (forms,) if isinstance(forms, str) else () if forms is None else forms)
             for term, forms in terms.items()
         ]
     else:
-        entries = [GlossaryEntry(*entry) for entry in terms]
+        entries = [_entry(index, entry) for index, entry in enumerate(terms)]
     for entry in entries:
         _check_entry(entry)
     if not (entries or names):
@@ -344,6 +355,14 @@ def _glossary(terms: GlossaryTerms, names: Sequence[str]) -> pb.Glossary | None:
         for entry in entries
     ]
     return pb.Glossary(entries=messages, names=names)
+
+
+def _entry(index: int, given: Any) -> GlossaryEntry:
+    """Make an entry of a sequence of term, translations and whether case is ignored."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not 1 <= len(given) <= len(GlossaryEntry._fields):
+        kind = type(given).__name__
+        raise TypeError(f"glossary[{index}]: must be a GlossaryEntry, or a term and its translations, is {kind}")
+    return GlossaryEntry(*given)
 
 
 def _check_entry(entry: GlossaryEntry) -> None:

@@ -17,6 +17,8 @@ from dragoman.channel import DEFAULT_ADDRESS
 _VERIFIED_TEXTS = 500
 # Of a load, where an argument has another name.
 _FIELDS = {"duration": "duration_s", "warmup": "warmup_s", "timeout": "timeout_s", "verify": "verify_texts"}
+_MOST_REQUESTS = 10_000_000  # their moments are drawn before the first is sent
+
 _DESCRIPTION = """How fast a server answers, and how much it can do.
 
 The open loop (--rate) sends requests at random moments, whatever the server does, as users do who do not know
@@ -119,6 +121,8 @@ def _contradiction(arguments: argparse.Namespace) -> str | None:
             return f"argument --requests: not allowed with argument --{name}; give --duration"
     if arguments.ramp and arguments.verify:
         return "argument --verify: not allowed with argument --ramp"
+    if arguments.rate and arguments.duration and (requests := arguments.rate * arguments.duration) > _MOST_REQUESTS:
+        return f"argument --rate: a load must be at most {_MOST_REQUESTS:,} requests, is {requests:,.0f}"
     if arguments.ramp and (requests := arguments.ramp * arguments.duration) < FEWEST_REQUESTS:
         of_both = f"--ramp {arguments.ramp:g} for --duration {arguments.duration:g}"
         return f"argument --ramp: a step must be at least {FEWEST_REQUESTS} requests, {of_both} is {requests:g}"

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 
+from dragoman.bundle import find_bundles, no_bundles
 from dragoman.errors import DataError
 from plugins.library.names import parse
 from plugins.library.store import Entry, Store
@@ -16,10 +17,16 @@ def entries() -> list[Entry]:
 
 
 def add(names: Sequence[str]) -> None:
-    """Import models into the cache folder; raises as `service.model_locations.find` does."""
+    """Import models into the cache folder; raises as `service.model_locations.find` does.
+
+    Raises:
+        BundleError: a folder has neither a bundle nor a model to import.
+    """
     cache = Store().root.resolve()
     for folder in find(read_settings(",".join(names)), bring_in=True).folders:
         if cache not in folder.resolve().parents:
+            if not find_bundles(folder):
+                raise no_bundles(folder)
             print(f"{folder}: has a bundle, which needs no import", file=sys.stderr)
 
 

@@ -171,9 +171,12 @@ def test_scores_a_translation_or_several_in_order(kind: type, echo) -> None:
 
 @both
 def test_scores_need_a_translation_for_each_text(kind: type, echo) -> None:
-    for texts, translations in ((["a", "b"], ["c"]), ("a", ["c"]), (["a"], "c")):
-        with pytest.raises(ValueError, match="there must be a translation for each text"):
-            call(kind, echo.address, "score", texts, translations, model="en-de")
+    with pytest.raises(ValueError, match="there must be a translation for each text: 2 texts, 1 translations"):
+        call(kind, echo.address, "score", ["a", "b"], ["c"], model="en-de")
+    with pytest.raises(TypeError, match="translations: must be str as texts is, is list"):
+        call(kind, echo.address, "score", "a", ["c"], model="en-de")
+    with pytest.raises(TypeError, match="translations: must be a sequence of str as texts is, is str"):
+        call(kind, echo.address, "score", ["a"], "c", model="en-de")
     with pytest.raises(TypeError, match=r"translations\[1\]: must be str, is int"):
         call(kind, echo.address, "score", ["a", "b"], ["c", 3], model="en-de")
     with pytest.raises(TypeError, match="model: must be str, is int"):
@@ -293,7 +296,6 @@ def test_address_and_key_come_from_the_environment(kind: type, echo, monkeypatch
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"retries": 1.5}, "retries must be 0 or more, is 1.5"),
         ({"retries": -1}, "retries must be 0 or more, is -1"),
         ({"api_key": "a\nb"}, "must be printable ASCII"),
         ({"timeout_s": -1}, "timeout_s must be 0 or more, is -1"),
@@ -302,6 +304,21 @@ def test_address_and_key_come_from_the_environment(kind: type, echo, monkeypatch
 )
 def test_settings_that_cannot_be_are_named(kind: type, settings: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
+        kind("127.0.0.1:1", **settings)
+
+
+@both
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"retries": 1.5}, "retries: must be int, is float"),
+        ({"wait_when_busy": "yes"}, "wait_when_busy: must be bool, is str"),
+        ({"metadata": [("a", "b")]}, "metadata: must be a mapping of str to str, is list"),
+        ({"credentials": "x"}, "credentials: must be grpc.ChannelCredentials, is str"),
+    ],
+)
+def test_settings_of_a_wrong_type_are_named(kind: type, settings: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
         kind("127.0.0.1:1", **settings)
 
 

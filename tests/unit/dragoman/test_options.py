@@ -128,8 +128,16 @@ def test_a_misspelt_option_is_told_what_was_meant() -> None:
 def test_an_option_of_a_wrong_type_is_named_and_one_that_is_none_is_left_out() -> None:
     with pytest.raises(TypeError, match="source_language: must be str, is int"):
         config_of(in_order=False, source_language=3)
-    with pytest.raises(TypeError, match="splitting_tags, kept_tags: must be no str"):
+    with pytest.raises(TypeError, match="kept_tags: must be a sequence of str, is str"):
         config_of(in_order=False, kept_tags="x")
+    with pytest.raises(TypeError, match="glossaries: must be a sequence of str, has 5"):
+        config_of(in_order=False, glossaries=["a", 5])
+    with pytest.raises(TypeError, match="in_order: must be bool, is str"):
+        config_of(in_order="no")  # type: ignore[arg-type]
+    with pytest.raises(
+        TypeError, match=r"glossary\[1\]: must be a GlossaryEntry, or a term and its translations, is dict"
+    ):
+        config_of(in_order=False, glossary=[("a", ("b",)), {"a": "b"}])
     assert not config_of(in_order=False, max_target_tokens=None).options.HasField("max_target_tokens")
 
 

@@ -239,6 +239,7 @@ def test_ctrl_c_reports_what_was_measured_so_far(
         (["--rate", "1", "--requests", "1"], "--requests: not allowed with argument --rate"),
         (["--rate", "0", "--duration", "1"], "--rate: must be more than 0, not 0"),
         (["--rate", "nan", "--duration", "1"], "--rate: 'nan' is not a number"),
+        (["--rate", "1e7", "--duration", "2"], "--rate: a load must be at most 10,000,000 requests, is 20,000,000"),
         (["--concurrency", "0", "--duration", "1"], "--concurrency: must be at least 1, not 0"),
         (["--concurrency", "2.5", "--duration", "1"], "'2.5' is not a whole number"),
         (["--concurrency", "1", "--duration", "1", "--warmup", "-1"], "--warmup: must be at least 0"),

@@ -113,3 +113,9 @@ def test_a_bundle_needs_no_import(cache: Path, capsys: pytest.CaptureFixture[str
     said = capsys.readouterr()
     assert len(json.loads(said.out)) == 3
     assert said.err.splitlines() == [f"{DEFAULT_MODELS / 'en-de'}: has a bundle, which needs no import"]
+
+
+def test_a_folder_that_is_not_there_cannot_be_added(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = cache.parent / "nowhere"
+    assert main(["models", "--add", str(folder)]) == 2
+    assert capsys.readouterr().err.startswith(f"dragoman models: {folder}: no such folder")

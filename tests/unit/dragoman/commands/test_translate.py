@@ -260,6 +260,12 @@ def test_a_glossary_without_terms_is_refused(content: str, tmp_path: Path, monke
     assert capfd.readouterr() == ("", f"dragoman translate: {file}: holds no terms\n")
 
 
+def test_a_file_with_another_ending_is_no_name_of_a_glossary(tmp_path: Path, capfd) -> None:
+    (tmp_path / "terms.txt").write_text("house\tHaus\n")
+    assert main(["translate", "--glossary", str(tmp_path / "terms.txt"), "a"]) == 2
+    assert "terms.txt: must end with .csv, .tsv, .tmx" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flags", "why"),
     [

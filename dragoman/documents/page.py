@@ -14,6 +14,7 @@ _READ: Final = ("alt", "title", "placeholder", "aria-label")
 _NOT_READ: Final = ("link", "style")  # the titles of these elements are not shown
 _META: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
 _KEY_LENGTH: Final = 16
+_LONG: Final = 1_000  # characters of an attribute that the server does not get: an inlined picture has many
 
 
 class HtmlDocument:
@@ -31,7 +32,14 @@ class HtmlDocument:
         self._source = decoded(content)
         # Keys with numbers replace the attributes, because their tags may move. No page holds its own hash.
         self._key = sha256(content).hexdigest()[:_KEY_LENGTH]
-        self._attributes = sorted(attribute for tag in translated_tags(self._source) for attribute in _read(tag))
+        tags = list(translated_tags(self._source))
+        self._read = frozenset(attribute.start for tag in tags for attribute in _read(tag))
+        self._attributes = sorted(
+            attribute
+            for tag in tags
+            for attribute in tag.attributes.values()
+            if attribute.start in self._read or attribute.stop - attribute.start > _LONG
+        )
         self.texts: list[DocumentText] = []
         if has_letter(self._source):
             self.texts = [DocumentText("".join(self._keyed()), "the page"), *self._texts()]
@@ -40,10 +48,12 @@ class HtmlDocument:
         """Give the content of the file; see `Document`."""
         if not translations:
             return self._source.encode()
-        page, *values = translations
+        page, *read = translations
+        values = dict(zip(sorted(self._read), read, strict=True))
 
         def written(found: re.Match[str]) -> str:
-            attribute, value = self._attributes[int(found[1])], values[int(found[1])]
+            attribute = self._attributes[int(found[1])]
+            value = values.get(attribute.start)
             if value is None:
                 return self._source[attribute.start : attribute.stop]
             return '"' + html.escape(html.unescape(value), quote=False).replace('"', "&quot;") + '"'
@@ -65,7 +75,8 @@ class HtmlDocument:
         for attribute in self._attributes:
             line += self._source.count("\n", done, attribute.start)
             done = attribute.start
-            yield DocumentText(html.escape(attribute.value, quote=False), f"attribute in line {line}")
+            if done in self._read:
+                yield DocumentText(html.escape(attribute.value, quote=False), f"attribute in line {line}")
 
 
 def say_language(content: bytes, source: str, target: str) -> bytes:

@@ -69,6 +69,15 @@ def test_a_kept_element_without_an_end_ends_before_the_next_block(page: str, att
     assert [text.html for text in HtmlDocument(page.encode()).texts[1:]] == attributes
 
 
+def test_long_attributes_are_no_part_of_the_text() -> None:
+    page = f'<p>one <img src="data:,{"x" * 2_000_000}" alt="two"> three<a href={"y" * 1_001}>four</a>'.encode()
+    document = HtmlDocument(page)
+    assert len(document.texts[0].html) < 200
+    assert [text.html for text in document.texts[1:]] == ["two"]
+    [text, value] = [text.html for text in document.texts]
+    assert document.write([text, value.upper()]) == page.replace(b"two", b"TWO")
+
+
 def test_attributes_go_with_their_tags() -> None:
     document = HtmlDocument(b'<p><img alt="one"> two <img alt="three"></p>')
     [first, second] = document.texts[0].html.removeprefix("<p>").removesuffix("</p>").split(" two ")

@@ -28,10 +28,10 @@ _HTML: Final = re.compile(r"<(?P<end>/)?(?P<name>[a-z][\w-]*)", re.IGNORECASE)
 _HTML_CODE: Final = re.compile(r"<(code|kbd|samp|tt|var)(?:\s[^<>]*)?>[^<>]*</\1>", re.IGNORECASE)
 _FOOTNOTE: Final = re.compile(r"\[\^[^\]\s]+\]:")  # at the beginning of a line: its definition
 # Plain text for CommonMark: the first line of a GitHub alert, the box of a task, marks of footnotes, attributes of a
-# heading, and addresses, which become links.
+# heading, addresses, which become links, and formulas.
 _UNMARKED: Final = re.compile(
     r"(?P<head>\A\[![A-Za-z]+\][ \t]*\n)|\A\[[ xX]\](?=\s)|\[\^[^\]\s]+\]:?|\{[#.:][^{}\n]*\}"
-    r"|(?P<address>https?://[^\s<>]*[\w/])"
+    r"|(?P<kept>https?://[^\s<>]*[\w/]|\$\$[^$]+\$\$)"
 )
 
 
@@ -128,7 +128,7 @@ def _html_tag(start: int, stop: int, source: str) -> Tag:
 
 
 def _unmarked(found: re.Match[str]) -> Tag:
-    if found["address"]:
+    if found["kept"]:
         return Tag(*found.span(), Kind.KEPT)
     return Tag(*found.span(), Kind.BREAK if found["head"] else Kind.ALONE)
 

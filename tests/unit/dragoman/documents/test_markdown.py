@@ -121,6 +121,15 @@ def test_ends_of_lines_and_a_byte_order_mark_stay() -> None:
     assert translated(MarkdownDocument(content)) == b"\xef\xbb\xbf# ONE\r\n\r\nTWO\r\n  THREE\r\n"
 
 
+def test_formulas_stay() -> None:
+    content = b"The rule $$E = mc^2$$ costs $5.\n\n$$\na_1 = b * c_1\n\\\\le d * e\n$$\n"
+    assert MarkdownDocument(content).texts[0].html == "The rule {#0} costs $5."
+    assert (
+        translated(MarkdownDocument(content))
+        == b"THE RULE $$E = mc^2$$ COSTS $5.\n\n$$\na_1 = b * c_1\n\\\\le d * e\n$$\n"
+    )
+
+
 def test_links_by_their_text_keep_their_targets() -> None:
     targets = "\n\n[a_b *the guide*]: x\n[web]: y\n[a cat]: z\n"
     document = MarkdownDocument(f"See [a_b *the\nguide*], [Web][], ![a cat], [it][Web] and [none].{targets}".encode())

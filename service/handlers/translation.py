@@ -245,7 +245,8 @@ class TranslationHandlers:
 
     def _untranslated(self, request: pb.TranslateTextRequest, record: CallStats) -> list[pb.TranslatedText]:
         """Give the texts of an open call back, within the limits of every call."""
-        self.gate.catalog()
+        if not (catalog := self.gate.catalog()).knows(target := request.target_language_code):
+            catalog.choose("", target, target)  # raises the error
         record.texts = len(request.contents)
         validation.check_texts(request, self.settings, one_answer=True)
         refuse_any(list(bad_texts(enumerate(request.contents), self.settings).values()))

@@ -74,6 +74,8 @@ def test_answers_have_the_shape_of_the_question(server) -> None:
     assert html.startswith("<p>")
     assert "<b>" in html
     assert translate(server, q="A & B", source="de").json == {"translatedText": "A & B"}  # into its own language
+    unknown = translate(server, q="A & B", source="zz", target="zz")
+    assert (unknown.status, "no translation from 'zz' to 'zz'" in unknown.json["error"]) == (400, True)
     assert server.metric("requests_total", method="TranslateText", code="OK", protocol="libretranslate") >= 6
 
 

@@ -178,6 +178,19 @@ def _connected(
     return insecure if credentials is None else partial(secure, credentials=credentials)
 
 
+def _in_loop(connect: Callable[..., Any], address: str, **options: Any) -> Any:
+    """Make a channel for the event loop that runs.
+
+    Raises:
+        RuntimeError: none runs: gRPC would say so only in the first call, and in other words.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError("AsyncClient: make it in the coroutine that uses it; no event loop runs here") from None
+    return connect(address, **options)
+
+
 def _one_or_all(texts: str | Sequence[str], answers: list[_Answer]) -> _Answer | list[_Answer]:
     """Return the answer for a single text, or the list for several texts.
 
@@ -612,6 +625,9 @@ class AsyncClient(_Base):
         api_key: as in `Client`.
         metadata: as in `Client`.
         credentials: as in `Client`.
+
+    Raises:
+        RuntimeError: no event loop runs.
     """
 
     def __init__(
@@ -625,9 +641,10 @@ class AsyncClient(_Base):
         metadata: Mapping[str, str] | None = None,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
+        connect = _connected(grpc.aio.insecure_channel, grpc.aio.secure_channel, credentials)
         super().__init__(
             address,
-            _connected(grpc.aio.insecure_channel, grpc.aio.secure_channel, credentials),
+            partial(_in_loop, connect),
             timeout_s=timeout_s,
             retries=retries,
             wait_when_busy=wait_when_busy,

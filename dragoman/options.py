@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from numbers import Real
 from typing import Any, Final, Literal, SupportsIndex, TypedDict, TypeVar, cast
@@ -86,6 +87,7 @@ class Options(TypedDict, total=False):
     priority: Priority | None
 
 
+_XML_NAME: Final = re.compile(r"[^\W\d][\w.:-]*")
 # The type of each option, and its name in messages.
 _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "source_language": (str, "str"),
@@ -334,6 +336,9 @@ def _sampling(**asked: Any) -> pb.Sampling | None:
 
 def _xml_tags(splitting: Sequence[str], kept: Sequence[str]) -> pb.XmlTags | None:
     """Build the XML tag options; None if no option is given."""
+    for option, names in (("splitting_tags", splitting), ("kept_tags", kept)):
+        if wrong := [name for name in names if not _XML_NAME.fullmatch(name)]:
+            raise ValueError(f"{option}: must be names of elements, such as b, has {wrong[0]!r:.40}")
     return pb.XmlTags(splitting=splitting, kept=kept) if splitting or kept else None
 
 

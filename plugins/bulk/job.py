@@ -62,6 +62,8 @@ def begun(out: Path, job: Job) -> Iterator[None]:
         DataError: the folder holds another job or other files, or another process works in it.
         OSError: the folder is not writable.
     """
+    if out.exists() and not out.is_dir():
+        raise DataError(f"{out}: must be a folder")
     out.mkdir(parents=True, exist_ok=True)
     manifest = out / MANIFEST
     if not manifest.exists() and not _is_unused(out):
@@ -71,7 +73,7 @@ def begun(out: Path, job: Job) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise DataError(f"{out}: another dragoman bulk works here") from None
-        if manifest.exists():
+        if manifest.exists() and not _is_unused(out, MANIFEST):
             _compare(out, _read(manifest), job)
         else:
             write_whole(manifest, job.model_dump_json(indent=2).encode())
@@ -80,9 +82,9 @@ def begun(out: Path, job: Job) -> Iterator[None]:
         yield
 
 
-def _is_unused(out: Path) -> bool:
-    """Tell whether a folder is empty, except for remains of a process that was killed before it wrote the manifest."""
-    names = {path.name for path in out.iterdir()}
+def _is_unused(out: Path, *begun: str) -> bool:
+    """Tell whether a folder is empty, except for these files and remains of a process that was killed."""
+    names = {path.name for path in out.iterdir()} - {*begun}
     return not names or (_LOCK in names and all(fnmatch(name, _UNFINISHED) for name in names - {_LOCK}))
 
 

@@ -322,6 +322,11 @@ def test_settings_of_a_wrong_type_are_named(kind: type, settings: Any, said: str
         kind("127.0.0.1:1", **settings)
 
 
+def test_an_async_client_needs_an_event_loop() -> None:
+    with pytest.raises(RuntimeError, match="AsyncClient: make it in the coroutine that uses it"):
+        AsyncClient("127.0.0.1:1")
+
+
 @both
 def test_an_address_that_is_a_url_is_named(kind: type) -> None:
     with pytest.raises(ValueError, match="must be host:port of gRPC, not a URL, is 'http://there:1'"):

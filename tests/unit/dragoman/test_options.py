@@ -130,6 +130,8 @@ def test_an_option_of_a_wrong_type_is_named_and_one_that_is_none_is_left_out() -
         config_of(in_order=False, source_language=3)
     with pytest.raises(TypeError, match="kept_tags: must be a sequence of str, is str"):
         config_of(in_order=False, kept_tags="x")
+    with pytest.raises(ValueError, match="kept_tags: must be names of elements, such as b, has '<b>'"):
+        config_of(in_order=False, kept_tags=["a:b", "<b>"])
     with pytest.raises(TypeError, match="glossaries: must be a sequence of str, has 5"):
         config_of(in_order=False, glossaries=["a", 5])
     with pytest.raises(TypeError, match="in_order: must be bool, is str"):

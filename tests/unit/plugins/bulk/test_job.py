@@ -45,11 +45,23 @@ def test_a_job_is_begun_and_goes_on_in_its_folder(tmp_path) -> None:
 )
 def test_another_job_is_not_mixed_with_it(tmp_path, changed, why) -> None:
     with begun(tmp_path, JOB):
-        pass
+        (tmp_path / "part-00000.csv").touch()
     with pytest.raises(DataError) as error, begun(tmp_path, JOB.model_copy(update=changed)):
         pass
     assert str(error.value).startswith(f"{tmp_path}: holds a job with other {why}")
     assert str(error.value).endswith("; a new job needs an empty folder")
+
+
+def test_a_job_without_parts_gives_way_to_another(tmp_path) -> None:
+    for job in (JOB, JOB.model_copy(update={"part_rows": 20}), JOB):
+        with begun(tmp_path, job):
+            assert Job.model_validate_json((tmp_path / "_job.json").read_bytes()) == job
+
+
+def test_a_file_is_no_folder(tmp_path) -> None:
+    (tmp_path / "out").touch()
+    with pytest.raises(DataError, match="out: must be a folder"), begun(tmp_path / "out", JOB):
+        pass
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path) -> None:
@@ -92,5 +104,6 @@ def test_two_cannot_work_in_one_folder(tmp_path) -> None:
 
 def test_a_broken_description_is_named(tmp_path) -> None:
     (tmp_path / "_job.json").write_text("{")
+    (tmp_path / "part-00000.csv").touch()
     with pytest.raises(DataError, match=r"_job\.json: "), begun(tmp_path, JOB):
         pass

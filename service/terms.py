@@ -70,7 +70,7 @@ class TermPlanner(Protocol):
         """Plan a segment.
 
         Args:
-            contents: characters of the text that are kept anyway: terms in them have no other form.
+            contents: the content of kept elements, in order; it stays as it is.
 
         Returns:
             The plan; None where the text has no term.

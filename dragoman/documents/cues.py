@@ -7,7 +7,7 @@ from itertools import accumulate, takewhile
 from typing import Final, NamedTuple
 
 from dragoman.documents.captions import is_sound
-from dragoman.documents.inline import Kind, Token, has_letter
+from dragoman.documents.inline import Kind, Token
 
 _PAUSE_S: Final = 3.0  # between cues; no sentence goes on after a longer pause
 _MOST_PARTS: Final = 6
@@ -156,7 +156,7 @@ def _goes_on(before: tuple[Part, str], behind: tuple[Part, str], cues: Sequence[
     if not is_next or is_sung or first_text.rstrip(_QUOTES).endswith(_ENDS) or second_text.lstrip().startswith(_BEGINS):
         return False
     pause_s = cues[second.cue].begin_s - cues[first.cue].end_s
-    have_words = has_letter(html.unescape(first_text)) and any(map(str.isalnum, html.unescape(second_text)))
+    have_words = all(any(map(str.isalnum, html.unescape(text))) for text in (first_text, second_text))
     return have_words and pause_s <= _PAUSE_S
 
 

@@ -197,14 +197,21 @@ def tags_of(text: str, pattern: re.Pattern[str]) -> list[Tag]:
 
 def standing(tokens: Sequence[Token]) -> list[Token]:
     """Let kept words that touch a letter or digit stand alone: they are no words of their own."""
-    texts = [token.text for token in tokens if token.kind is Kind.TEXT]
-    found, index = list(tokens), 0  # `index`: of the text behind
-    for number, token in enumerate(tokens):
-        index += token.kind is Kind.TEXT
-        before, behind = texts[index - 1][-1:] if index else "", texts[index][:1] if index < len(texts) else ""
-        if token.kind is Kind.KEPT and (before.isalnum() or behind.isalnum()):
-            found[number] = token._replace(kind=Kind.ALONE)
-    return found
+    touching = {*_touching(tokens, range(len(tokens)), -1), *_touching(tokens, reversed(range(len(tokens))), 0)}
+    return [token._replace(kind=Kind.ALONE) if n in touching else token for n, token in enumerate(tokens)]
+
+
+def _touching(tokens: Sequence[Token], order: Iterable[int], edge: int) -> Iterator[int]:
+    """Yield the kept words that touch a letter or digit: the `edge` of the text before them in this order."""
+    near = ""
+    for number in order:
+        token = tokens[number]
+        if token.kind is Kind.KEPT and near.isalnum():
+            yield number
+        if token.kind is Kind.BREAK:
+            near = ""
+        elif token.kind is Kind.TEXT and token.text:
+            near = token.text[edge]
 
 
 def _written(token: Token) -> str:

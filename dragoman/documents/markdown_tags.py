@@ -31,7 +31,7 @@ _FOOTNOTE: Final = re.compile(r"\[\^[^\]\s]+\]:")  # at the beginning of a line:
 # heading, addresses, which become links, and formulas.
 _UNMARKED: Final = re.compile(
     r"(?P<head>\A\[![A-Za-z]+\][ \t]*\n)|\A\[[ xX]\](?=\s)|\[\^[^\]\s]+\]:?|\{[#.:][^{}\n]*\}"
-    r"|(?P<kept>https?://[^\s<>]*[\w/]|\$\$[^$]+\$\$)"
+    r"|(?P<kept>https?://[^\s<>]*[\w/]|(?<!\$)\$\$(?!\$)[^$]+\$\$(?!\$))"
 )
 
 

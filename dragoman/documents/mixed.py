@@ -9,6 +9,7 @@ from lxml import etree
 from dragoman.documents.inline import HTML_TAG, Kind, Tagged, Token, standing
 
 _LINES: Final = re.compile("(\n)")
+_BLANKS: Final = str.maketrans("\n\t", "  ")
 
 
 class Vocabulary(NamedTuple):
@@ -93,7 +94,7 @@ class MixedText:
             if self._keeps_lines and piece == "\n":
                 self._add(Kind.BREAK, piece)
             elif self._vocabulary.html:
-                tagged = Tagged.read(piece.replace("\n", " "), HTML_TAG)
+                tagged = Tagged.read(piece if self._keeps_lines else piece.translate(_BLANKS), HTML_TAG)
                 first = len(self._tags)
                 self.tokens += [token._replace(tag=token.tag + first * (token.tag >= 0)) for token in tagged.tokens]
                 self._tags += tagged.sources

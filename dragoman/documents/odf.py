@@ -13,9 +13,9 @@ _PARAGRAPHS: Final = (f"{_TEXT}p", f"{_TEXT}h")
 _NOT_READ: Final = (f"{_TEXT}tracked-changes", "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}annotation")
 # Fields: what they show is computed, or filled in.
 _FIELDS: Final = re.compile(
-    rf"{re.escape(_TEXT)}(?:author-initials|author-name|bookmark-ref|chapter|conditional-text|creator|database-display|"
-    "date|expression|file-name|initial-creator|note-ref|page-count|page-number|placeholder|reference-ref|sequence|"
-    "sequence-ref|subject|text-input|time|title|user-defined|user-field-get|variable-get|variable-set)"
+    rf"{re.escape(_TEXT)}(?:.*-(?:ref|get|input|date|time|count|set)|author-.*|sender-.*|chapter|conditional-text|"
+    "creator|database-display|date|expression|file-name|initial-creator|page-number|placeholder|sequence|subject|time|"
+    "title|user-defined)"
 )
 _VOCABULARY: Final = Vocabulary(
     holds=lambda element: element.tag in (f"{_TEXT}span", f"{_TEXT}a"),

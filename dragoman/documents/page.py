@@ -33,12 +33,12 @@ class HtmlDocument:
         # Keys with numbers replace the attributes, because their tags may move. No page holds its own hash.
         self._key = sha256(content).hexdigest()[:_KEY_LENGTH]
         tags = list(translated_tags(self._source))
-        self._read = frozenset(attribute.start for tag in tags for attribute in _read(tag))
+        self._read_at = frozenset(attribute.start for tag in tags for attribute in _read(tag))
         self._attributes = sorted(
             attribute
             for tag in tags
             for attribute in tag.attributes.values()
-            if attribute.start in self._read or attribute.stop - attribute.start > _LONG
+            if attribute.start in self._read_at or attribute.stop - attribute.start > _LONG
         )
         self.texts: list[DocumentText] = []
         if has_letter(self._source):
@@ -49,7 +49,7 @@ class HtmlDocument:
         if not translations:
             return self._source.encode()
         page, *read = translations
-        values = dict(zip(sorted(self._read), read, strict=True))
+        values = dict(zip(sorted(self._read_at), read, strict=True))
 
         def written(found: re.Match[str]) -> str:
             attribute = self._attributes[int(found[1])]
@@ -75,7 +75,7 @@ class HtmlDocument:
         for attribute in self._attributes:
             line += self._source.count("\n", done, attribute.start)
             done = attribute.start
-            if done in self._read:
+            if done in self._read_at:
                 yield DocumentText(html.escape(attribute.value, quote=False), f"attribute in line {line}")
 
 

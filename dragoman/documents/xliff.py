@@ -54,8 +54,9 @@ _VOCABULARY: Final = Vocabulary(
     holds=_holds,
     breaks=lambda element: element.get("ctype") == "lb" or element.get("subType") == "xlf:lb",
     stands=lambda element: (
-        "image" not in (element.get("ctype"), element.get("type"))
-        and etree.QName(element).localname in ("x", "ph", "mrk")
+        etree.QName(element).localname in ("x", "ph", "mrk")
+        and element.get("ctype") is None  # that of a picture or a format
+        and element.get("type") not in ("fmt", "quote", "link", "image")
     ),
     html=True,
 )

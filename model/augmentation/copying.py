@@ -89,10 +89,11 @@ def _put(pair: Pair, places: Sequence[_Place], new: Callable[[str, Random], str]
 
 def _written(side: str, spans: Sequence[tuple[int, int]], things: Sequence[str]) -> str:
     """Write items into a side; one of several words gets hyphens as the first part of a compound: Ana-Sol-Straße."""
-    pairs = zip(things, spans, strict=True)
-    return edited(
-        side, spans, [item.replace(" ", "-") if side[stop:][:1] == "-" else item for item, (_, stop) in pairs]
-    )
+    written = [
+        item.replace(" ", "-") if start < stop and side[stop:].startswith("-") else item
+        for item, (start, stop) in zip(things, spans, strict=True)
+    ]
+    return edited(side, spans, written)
 
 
 def _shared(source: str, target: str) -> list[_Place]:

@@ -73,8 +73,9 @@ def begun(out: Path, job: Job) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise DataError(f"{out}: another dragoman bulk works here") from None
-        if manifest.exists() and not _is_unused(out, MANIFEST):
-            _compare(out, _read(manifest), job)
+        there = _read(manifest) if manifest.exists() else None
+        if there is not None and not _is_unused(out, MANIFEST):
+            _compare(out, there, job)
         else:
             write_whole(manifest, job.model_dump_json(indent=2).encode())
         for unfinished in out.glob(_UNFINISHED):

@@ -6,7 +6,7 @@ tag of a block or a line break ends a sentence. Other tags do not: a sentence is
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -15,14 +15,14 @@ from turbohtml import Token, TokenType, tokenize
 from dragoman.documents.html_tags import INLINE, VOID, ends_of_elements
 from plugins.markup.inline_tags import TaggedText
 from plugins.markup.mark import InlineTag, overlap, partners
+from service.rewriting import Edit, Rewriting
 from service.text.piece import Piece
 
 _UNSEEN: Final = frozenset({"iframe", "noembed", "noframes", "script", "style", "svg", "template"})
 # Elements kept with their content, like those with translate="no" or class="notranslate".
 _KEPT: Final = _UNSEEN | {"code", "kbd", "math", "plaintext", "pre", "samp", "textarea", "tt", "var", "xmp"}
 _NESTING: Final = {TokenType.START_TAG: 1, TokenType.END_TAG: -1}
-# Kept content inside a sentence, for which the model reads a name; any other ends the sentence.
-KEPT_PART: Final = re.compile(r"(?!.*[.!?…:;]\s).{1,200}")
+KEPT_CHARACTERS: Final = 200  # of a kept element inside a sentence; one with more ends the sentence
 # For turbohtml, the content of this element is plain text; a reader without scripts sees its tags.
 _NOSCRIPT: Final = re.compile(r"(?:(?<=<)|(?<=</))noscript", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]")
@@ -48,12 +48,12 @@ class Block(NamedTuple):
     marks: Sequence[InlineTag]
     hard_blank: str = "&nbsp;"
 
-    def protect(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Give the pieces of the text: kept parts get their tags back, text to translate has none."""
+    def protect(self, split: Callable[[str], Iterable[Piece]]) -> Iterator[Piece]:
+        """Split the text into pieces: kept parts get their tags back, text to translate has none."""
         begun = start = done = 0
         inside = False
         ends = partners(self.marks)
-        for piece in pieces:
+        for piece in split(self._with_words()):
             start += len(piece.kept)
             inside |= piece.inside
             if not piece.text:
@@ -63,14 +63,18 @@ class Block(NamedTuple):
             first = self._first_inside(done, bare, start, stop, ends)
             done = self._last_inside(first, start, stop, ends)
             kept = self._verbatim(begun, start, self.marks[before:first], escaped=True)
-            marks = [
-                mark._replace(place=mark.place - start, width=min(mark.width, max(0, stop - mark.place)))
-                for mark in self.marks[first:done]
-            ]
-            yield Piece(kept, piece.text, inside, TaggedText(piece.text, marks, self.hard_blank))
+            marks = [mark._replace(place=mark.place - start) for mark in self.marks[first:done]]
+            text = self.text[start:stop]
+            yield Piece(kept, text, inside, TaggedText(text, marks, self.hard_blank))
             begun = start = stop
             inside = False
         yield Piece(self._verbatim(begun, start, self.marks[done:], escaped=False), inside=inside)
+
+    def _with_words(self) -> str:
+        """Give the text with a word as long in place of each content of a kept element, which must not be split."""
+        spans = [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
+        words = [span for span in spans if _WORD.search(self.text, *span)]
+        return Rewriting(self.text, [Edit(start, stop, "x" * (stop - start)) for start, stop in words]).text
 
     def _first_inside(self, index: int, bare: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
         """Find the first mark of a piece: after its start, or at its start if its element ends inside the piece.
@@ -120,8 +124,8 @@ def parse(html: str) -> Iterator[str | Block]:
             content = "" if name in _UNSEEN else "".join(_text(*token) for token in tokens[begun:index])
             # Without an end tag, the element would include the following text wherever the translation puts it.
             ended = tokens[index - 1][0].type is TokenType.END_TAG and tokens[index - 1][0].tag == name
-            if ended and name in INLINE and (KEPT_PART.fullmatch(content) or not _WORD.search(content)):
-                block.mark(source, content=content)
+            if ended and name in INLINE and len(content) <= KEPT_CHARACTERS:
+                block.mark(source, content=content.strip())
                 continue
         elif token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE):
             block.write(_text(token, source), source)

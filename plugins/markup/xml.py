@@ -11,7 +11,7 @@ from html import unescape
 from html.entities import html5
 from typing import Final
 
-from plugins.markup.html import BLANKS, KEPT_PART, Block, OpenBlock
+from plugins.markup.html import BLANKS, KEPT_CHARACTERS, Block, OpenBlock
 from service.options import XmlTags
 
 # Each alternative reads a character once, since texts may be hostile: an unclosed construct extends to the text's end.
@@ -44,8 +44,8 @@ def parse(xml: str, tags: XmlTags) -> Iterator[str | Block]:
             yield source
             block = OpenBlock(_HARD_BLANK)
         elif last > index:
-            content = unescape(_TOKEN.sub("", xml[token.end() : tokens[last].start()]))
-            block.mark(source, content=content if KEPT_PART.fullmatch(content) else "")
+            content = unescape(_TOKEN.sub("", xml[token.end() : tokens[last].start()])).translate(BLANKS)
+            block.mark(source, content=content.strip() if len(content) <= KEPT_CHARACTERS else "")
         else:
             block.mark(source, closes=bool(token["closes"]), name="" if token["empty"] else name)
         index = last + 1

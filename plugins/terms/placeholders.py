@@ -76,7 +76,7 @@ _PLACEHOLDER: Final = re.compile("|".join(_PATTERNS))
 
 
 def find_literals(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans [start, stop) of addresses and of names in programs, of users, topics and files, in order."""
+    """Yield the spans [start, stop) of addresses, names in programs, of users, topics and files, and ____, in order."""
     for found in _LITERAL.finditer(text):
         yield found.span()
 

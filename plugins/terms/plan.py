@@ -344,7 +344,8 @@ def _with_signs(translation: str, span: Span, term: str) -> Span:
     before, behind = (term[: words.start()], term[words.end() :]) if words else ("", "")
     if before and translation.endswith(before, 0, start):
         start -= len(before)
-    if behind and (found := re.compile(f" ?{re.escape(behind)}").match(translation, stop)):
+    found = re.compile(f" ?{re.escape(behind)}").match(translation, stop) if behind else None
+    if found and (behind.strip(_ENDS) or translation[found.end() :].strip(_ENDS)):  # else it ends the sentence
         stop = found.end()
     return start, stop
 
@@ -401,10 +402,10 @@ class TermPlanner:
         Returns:
             The plan; None if the text has no term.
         """
-        if self._last[:2] != (text, contents):
+        if self._last[:2] != (text, tuple(contents)):
             found = _with_contents(text, self._terms.find(text), contents)
             matches = tuple(found if self._prefix else _joined(text, found))  # a prefix may end inside joined parts
-            self._last = text, contents, self._planned(text, matches) if matches else None
+            self._last = text, tuple(contents), self._planned(text, matches) if matches else None
         return self._last[2]
 
     def _planned(self, text: str, matches: tuple[Match, ...]) -> TermPlan:

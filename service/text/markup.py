@@ -15,8 +15,8 @@ class Block(Protocol):
     def text(self) -> str:
         """Its text, without tags."""
 
-    def protect(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Give the pieces of the text: kept text has its tags, text to translate has none."""
+    def protect(self, split: Callable[[str], Iterable[Piece]]) -> Iterator[Piece]:
+        """Split the text into pieces: kept text has its tags, text to translate has none."""
 
 
 Blocks: TypeAlias = Iterable[str | Block]  # in the order of the source; a str stays as it is
@@ -41,4 +41,4 @@ def protect(blocks: Blocks, split: Callable[[str], Iterable[Piece]]) -> Iterator
         if isinstance(block, str):
             yield Piece(block)
         else:
-            yield from block.protect(split(block.text))
+            yield from block.protect(split)

@@ -9,7 +9,7 @@ Text without a letter or digit is a separator: it never reaches the model and co
 The same holds for whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji, and
 emoji, arrows and bullets at the ends of a sentence.
 A line break or another control character always ends a segment, so none is ever inside one. So do |, › and » between
-blanks.
+blanks, and signs that draw a line.
 """
 
 import re
@@ -66,7 +66,7 @@ _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 # Lines that are drawn with signs: === Title ===, Chapter 1 ..... 12
-_DRAWN: Final = r"^={2,}(?=\s)|(?<=\s)={2,}$|={4,}|\.{4,}|-{4,}|~{4,}|(?<!\w)[*#]{4,}(?!\w)"
+_DRAWN: Final = r"\.{4,}|^={2,}(?=\s)|(?<=\s)={2,}$|(?<!\S)([=~*#-])\1{3,}|(?<![=~-])(?:={4,}+|-{4,}+|~{4,}+)(?!\S)"
 _DIVIDER: Final = re.compile(r"[|›»]|={2}|[.~*#-]{4}")
 _ALONE: Final = re.compile(rf"(?<!\S)(?:\|+|[›»])(?!\S)|{_DRAWN}")
 _BAR: Final = re.compile(rf"(?<!\S)\|+(?!\S)|{_DRAWN}")

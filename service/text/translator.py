@@ -177,8 +177,8 @@ class Translator:
             in_capitals = text.isupper() and not is_asked and not prefix_ids
             small = in_small_letters(text, language) if in_capitals else ""
             most_tokens = self.manifest.max_source_tokens - frame.tokens
-            if plan is not None and not is_asked and (small or len(encode(plan.reading.text)) > most_tokens):
-                plan = None
+            if plan is not None and (small or len(encode(plan.reading.text)) > most_tokens):
+                plan = planner.plan(text) if is_asked and planner is not None else None
             read = small or (text if plan is None else plan.reading.text)
             if not read.isascii():
                 read = self.tokenizer.readable(read)

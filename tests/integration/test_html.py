@@ -75,7 +75,8 @@ def test_no_tag_goes_into_an_address(bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize(
-    "kept", ["<code>name</code>", "<kbd>pip install requests</kbd>", "<b translate=no>Save as</b>"]
+    "kept",
+    ["<code>name</code>", "<kbd>pip install requests</kbd>", "<b translate=no>Save as</b>", "<code>a. B | c</code>"],
 )
 def test_the_model_reads_a_name_in_place_of_a_kept_element(bundle: Bundle, kept: str) -> None:
     name = bundle.manifest.stand_ins[0]

@@ -130,6 +130,10 @@ def test_formulas_stay() -> None:
     )
 
 
+def test_prices_are_no_formula() -> None:
+    assert MarkdownDocument(b"From $$ (cheap) to $$$$ (dear).").texts[0].html == "From $$ (cheap) to $$$$ (dear)."
+
+
 def test_links_by_their_text_keep_their_targets() -> None:
     targets = "\n\n[a_b *the guide*]: x\n[web]: y\n[a cat]: z\n"
     document = MarkdownDocument(f"See [a_b *the\nguide*], [Web][], ![a cat], [it][Web] and [none].{targets}".encode())

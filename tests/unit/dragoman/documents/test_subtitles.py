@@ -138,6 +138,10 @@ def test_the_position_of_a_cue_stays_at_its_beginning() -> None:
     assert b"\n{\\an8}LOOK AT THIS\n" in translated(read_srt(content))
 
 
+def test_a_number_may_be_a_cue_of_its_own() -> None:
+    assert texts(srt("In the year", "1984", "we moved.")) == ["In the year 1984 we moved."]
+
+
 def test_a_cue_without_words_takes_none_of_the_next() -> None:
     written = translated(read_vtt(b"WEBVTT\n\n00:01.000 --> 00:02.000\n&nbsp;\n\n00:02.000 --> 00:03.000\none two\n"))
     assert written.endswith(b"\n&nbsp;\n\n00:02.000 --> 00:03.000\nONE TWO\n")

@@ -102,13 +102,19 @@ def test_what_is_marked_as_protected_is_kept_whole() -> None:
 
 
 def test_elements_without_text_are_words_unless_they_touch_one_or_are_pictures() -> None:
-    source = '<source>a <x id="1"/> <x id="2" ctype="image"/> b<x id="3"/> <x id="4"/>, <ph id="5">%s</ph></source>'
+    source = '<source>a <x id="1"/> <x id="2" ctype="x-b"/> b<x id="3"/> <x id="4"/>, <ph id="5">%s</ph></source>'
     document = XliffDocument(one(f"<trans-unit>{source}</trans-unit>"))
     assert texts(document) == ['a {#0} <wbr id="1"> b<wbr id="2"> {#3}, {#4}']
     assert (
         source.replace(" b<", " B<")[len("<source>a") : -len("</source>")]
         in translated(document).decode().partition("<target")[2]
     )
+
+
+def test_no_word_touches_another_over_the_end_of_a_line() -> None:
+    source = '<source>Name<x id="1" ctype="lb"/><x id="2"/> items<x id="3" ctype="lb"/>\n\t two</source>'
+    document = XliffDocument(one(f"<trans-unit>{source}</trans-unit>"))
+    assert texts(document) == ['Name<br id="0">{#1} items<br id="2">   two']
 
 
 def test_tags_of_html_in_a_text_are_tags() -> None:

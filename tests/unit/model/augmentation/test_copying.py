@@ -41,6 +41,11 @@ def test_a_name_with_capitals_inside_gives_way_at_the_start_too() -> None:
     assert any("HttpClient" not in source for source, _ in (copying.names(pair, Random(seed)) for seed in range(9)))
 
 
+def test_only_a_replaced_word_is_the_first_part_of_a_compound() -> None:
+    pair = ("- No way, man.", "- Auf keinen Fall, Mann.")
+    assert not any("-- No" in copying.stand_ins(pair, Random(seed))[0] for seed in range(50))
+
+
 def test_a_double_name_gives_way_as_a_whole() -> None:
     pair = ("We met Jean-Paul here.", "Wir trafen hier Jean-Paul.")
     assert all("-Paul" not in source for source, _ in (copying.names(pair, Random(seed)) for seed in range(50)))

@@ -166,6 +166,11 @@ def test_a_missing_term_takes_the_place_of_its_signs_too(tokenizer, term: str, t
     assert plan.restore(translation, lambda _, __: span).text == "good x tom"
 
 
+def test_the_stop_of_a_term_at_the_end_of_a_sentence_stays(tokenizer) -> None:
+    plan = planned(tokenizer, "good tom Inc.", GlossaryEntry("Inc.", ("x",)))
+    assert plan.restore("good tom Inc.", lambda _, __: (9, 12)).text == "good tom x."
+
+
 def test_a_missing_term_takes_the_place_of_the_aligned_word_but_not_of_another_term(tokenizer) -> None:
     entries = GlossaryEntry("good", ("guten",)), GlossaryEntry("morning", ("schön",))
     plan = planned(tokenizer, "good morning", *entries)

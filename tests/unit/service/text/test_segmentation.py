@@ -179,6 +179,7 @@ def test_a_line_break_ends_a_segment(text: str, segments: list[str]) -> None:
         ("=== Title ===", ["=== ", " ==="], ["Title"]),
         ("Chapter 1 ........ 12", ["", " ........ ", ""], ["Chapter 1", "12"]),
         ("-----BEGIN A MESSAGE-----", ["-----", "-----"], ["BEGIN A MESSAGE"]),
+        ("See example.com/a----b and f****** it", ["", ""], ["See example.com/a----b and f****** it"]),
         ("Is a === b? Well... f**** it", ["", " ", ""], ["Is a === b?", "Well... f**** it"]),
         ("a|b, a| b and a |b", ["", ""], ["a|b, a| b and a |b"]),
     ],

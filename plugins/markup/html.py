@@ -74,6 +74,8 @@ class Block(NamedTuple):
         """Give the text with a word as long in place of each content of a kept element, which must not be split."""
         spans = [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
         words = [span for span in spans if _WORD.search(self.text, *span)]
+        if not words:
+            return self.text
         return Rewriting(self.text, [Edit(start, stop, "x" * (stop - start)) for start, stop in words]).text
 
     def _first_inside(self, index: int, bare: int, start: int, stop: int, ends: Sequence[int | None]) -> int:

@@ -425,6 +425,17 @@ def find_bundles(root: Path) -> list[Path]:
     return sorted(found)
 
 
+def bundles_in(root: Path) -> list[Path]:
+    """List the bundles at or below `root`, as :func:`find_bundles`.
+
+    Raises:
+        BundleError: there is none.
+    """
+    if not (found := find_bundles(root)):
+        raise no_bundles(root)
+    return found
+
+
 def find_all_bundles(roots: Iterable[Path]) -> list[Path]:
     """List the bundles at or below each of `roots`, as :func:`find_bundles`."""
     return [path for root in roots for path in find_bundles(root)]

@@ -87,7 +87,7 @@ class Options(TypedDict, total=False):
     priority: Priority | None
 
 
-_XML_NAME: Final = re.compile(r"[^\W\d][\w.:-]*")
+_XML_NAME: Final = re.compile(r"[^\W\d][\w.:-]*")  # as the server reads names
 # The type of each option, and its name in messages.
 _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "source_language": (str, "str"),

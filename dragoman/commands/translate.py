@@ -266,7 +266,7 @@ def _glossary(given: str) -> _Terms:
     """Read a glossary file; a value that is no path of a file is the name of a stored glossary."""
     path = Path(given)
     if path.suffix.lower() in SUFFIXES or ((path.suffix or path.name != given) and path.exists()):
-        terms = _Terms(*GlossaryFile.read(Path(given)))
+        terms = _Terms(*GlossaryFile.read(path))
         if not terms.entries:
             raise DataError(f"{given}: holds no terms")
         return terms

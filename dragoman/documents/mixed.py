@@ -1,6 +1,5 @@
 """XML with text and elements side by side, as in OpenDocument and XLIFF: to tokens, and back."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -8,7 +7,6 @@ from lxml import etree
 
 from dragoman.documents.inline import HTML_TAG, Kind, Tagged, Token, standing
 
-_LINES: Final = re.compile("(\n)")
 _BLANKS: Final = str.maketrans("\n\t", "  ")
 
 
@@ -21,7 +19,7 @@ class Vocabulary(NamedTuple):
         stands: tells whether an element stands for words of the sentence, such as a number or a name.
         blank: the name of the element for blanks; "": the format has none.
         dropped: the name of an element that a changed text makes meaningless; "": the format has none.
-        html: whether the text may have tags of HTML.
+        html: whether the text may have tags of HTML; only such a text can keep lines.
     """
 
     holds: "Callable[[etree._Element], bool]"
@@ -48,7 +46,7 @@ class MixedText:
             keeps_lines: whether a line break in the text ends a line; else it counts as a blank.
         """
         self._element, self._vocabulary, self._keeps_lines = element, vocabulary, keeps_lines
-        self._tags: list[etree._Element | str | tuple[str, str]] = []
+        self._tags: list[etree._Element | tuple[str, str]] = []
         self.tokens: list[Token] = []
         self._read(element)
         self.tokens = standing(self.tokens)
@@ -58,13 +56,11 @@ class MixedText:
         holders = [self._element]
         _empty(self._element)
         for token in tokens:
-            tag = token.text if token.kind is Kind.TEXT else self._tags[token.tag]
+            tag = (token.text, "") if token.kind is Kind.TEXT else self._tags[token.tag]
             if isinstance(tag, tuple):
                 _append_text(holders[-1], tag[token.kind is Kind.END])
             elif token.kind is Kind.END:
                 holders.pop()
-            elif isinstance(tag, str):
-                _append_text(holders[-1], tag)
             else:
                 tag.tail = None
                 holders[-1].append(tag)
@@ -90,18 +86,15 @@ class MixedText:
             self._write(child.tail)
 
     def _write(self, text: str | None) -> None:
-        for piece in _LINES.split(text or "") if self._keeps_lines else [text or ""]:
-            if self._keeps_lines and piece == "\n":
-                self._add(Kind.BREAK, piece)
-            elif self._vocabulary.html:
-                tagged = Tagged.read(piece if self._keeps_lines else piece.translate(_BLANKS), HTML_TAG)
-                first = len(self._tags)
-                self.tokens += [token._replace(tag=token.tag + first * (token.tag >= 0)) for token in tagged.tokens]
-                self._tags += tagged.sources
-            elif piece:
-                self.tokens.append(Token(Kind.TEXT, piece))
+        if text and not self._vocabulary.html:
+            self.tokens.append(Token(Kind.TEXT, text))
+        elif text:
+            tagged = Tagged.read(text if self._keeps_lines else text.translate(_BLANKS), HTML_TAG)
+            first = len(self._tags)
+            self.tokens += [token._replace(tag=token.tag + first * (token.tag >= 0)) for token in tagged.tokens]
+            self._tags += tagged.sources
 
-    def _add(self, kind: Kind, tag: "etree._Element | str") -> int:
+    def _add(self, kind: Kind, tag: "etree._Element") -> int:
         """Add a tag and return its number."""
         self._tags.append(tag)
         self.tokens.append(Token(kind, tag=len(self._tags) - 1))

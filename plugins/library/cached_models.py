@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from dragoman.bundle import find_bundles, no_bundles
+from dragoman.bundle import bundles_in
 from dragoman.errors import DataError
 from plugins.library.names import parse
 from plugins.library.store import Entry, Store
@@ -25,8 +25,7 @@ def add(names: Sequence[str]) -> None:
     cache = Store().root.resolve()
     for folder in find(read_settings(",".join(names)), bring_in=True).folders:
         if cache not in folder.resolve().parents:
-            if not find_bundles(folder):
-                raise no_bundles(folder)
+            bundles_in(folder)  # raises the error
             print(f"{folder}: has a bundle, which needs no import", file=sys.stderr)
 
 

@@ -26,6 +26,7 @@ KEPT_CHARACTERS: Final = 200  # of a kept element inside a sentence; one with mo
 # For turbohtml, the content of this element is plain text; a reader without scripts sees its tags.
 _NOSCRIPT: Final = re.compile(r"(?:(?<=<)|(?<=</))noscript", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]")
+_NO_LETTER: Final = re.compile(r"\W")
 
 # Characters that stand for themselves, but could begin a tag or reference before the following translation.
 _BARE: Final = {"<": "&lt;", "&": "&amp;"}
@@ -71,12 +72,12 @@ class Block(NamedTuple):
         yield Piece(self._verbatim(begun, start, self.marks[done:], escaped=False), inside=inside)
 
     def _with_words(self) -> str:
-        """Give the text with a word as long in place of each content of a kept element, which must not be split."""
+        """Give the text with one word, of as many characters, in place of the content of each kept element."""
         spans = [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
         words = [span for span in spans if _WORD.search(self.text, *span)]
         if not words:
             return self.text
-        return Rewriting(self.text, [Edit(start, stop, "x" * (stop - start)) for start, stop in words]).text
+        return Rewriting(self.text, [Edit(*span, _NO_LETTER.sub("_", self.text[slice(*span)])) for span in words]).text
 
     def _first_inside(self, index: int, bare: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
         """Find the first mark of a piece: after its start, or at its start if its element ends inside the piece.

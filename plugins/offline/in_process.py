@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman import access
 from dragoman.answers import DetectedLanguage, Score, Translation, score_of, translation_of
-from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
+from dragoman.bundle import Bundle, Manifest, bundles_in
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose, detects
 from dragoman.commands.translations import untranslated
@@ -66,9 +66,7 @@ def manifests(models: Models) -> _Bundles:
     """
     found: list[tuple[Path, Manifest]] = []
     for folder in map(Path, folders(models)):
-        if not (paths := find_bundles(folder)):
-            raise no_bundles(folder)
-        found += [(path, Manifest.read(path)) for path in paths]
+        found += [(path, Manifest.read(path)) for path in bundles_in(folder)]
     return sorted(found, key=lambda bundle: bundle[1].name)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from dragoman.arguments import Parser
-from dragoman.bundle import Bundle, Manifest, find_all_bundles, find_bundles, no_bundles
+from dragoman.bundle import Bundle, Manifest, bundles_in, find_all_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
@@ -102,9 +102,7 @@ def _check_models(folders: Sequence[Path]) -> None:
     """
     found: dict[Path, Manifest] = {}
     for folder in folders:
-        if not (paths := find_bundles(folder)):
-            raise no_bundles(folder)
-        found |= {path: Manifest.read(path) for path in paths}
+        found |= {path: Manifest.read(path) for path in bundles_in(folder)}
     check_names(found)
 
 

@@ -166,7 +166,8 @@ class Translator:
         # All texts are searched for one set of characters, and for marks of addresses: not before a text is read, since
         # the texts of a call are opened all at once.
         keeps = MAYBE_UNWRITTEN.search(whole) or MAYBE_LITERAL.search(whole)
-        planner = self._keeping(options, language) if keeps else planner
+        if keeps:
+            planner = self._keeping(options, language) or planner
         prefix_ids, number, start = options.prefix_ids, 0, 0
         for kept, text, inside, tags in pieces:
             start += len(kept)
@@ -209,15 +210,15 @@ class Translator:
         return TextQuality(self._estimator, source_language, target_language)
 
     def _keeping(self, options: RequestOptions, language: str, *, contents: bool = False) -> TermPlanner | None:
-        """Plan the terms of a request, with words that stay in any case if the model can copy names for them.
+        """Plan the terms of a request and words that stay in any case; None if the model cannot copy names for them.
 
         Args:
             contents: whether the text has content of kept elements, which stays for any model.
         """
-        keeper, terms = self._keeper(language), options.terms
-        if keeper is not None and (self.manifest.stand_ins or contents) and options.decoding.sampling is None:
-            terms = keeper(terms)
-        return None if terms is None else self._planner(terms, options)
+        keeper = self._keeper(language)
+        if keeper is None or not (self.manifest.stand_ins or contents) or options.decoding.sampling is not None:
+            return None
+        return self._planner(keeper(options.terms), options)
 
     def _new_keeper(self, language: str) -> Callable[[Terms | None], Terms] | None:
         make = plugins.first(plugins.KEPT)

@@ -83,3 +83,17 @@ def test_the_model_reads_a_name_in_place_of_a_kept_element(bundle: Bundle, kept:
     [translation] = translate(bundle, [f"<p>The file of {kept} is empty.</p>"])
     [named] = translate(bundle, [f"<p>The file of {name} is empty.</p>"])
     assert translation == named.replace(name, kept)
+
+
+def test_a_kept_element_does_not_make_a_sentence_too_long(bundle: Bundle) -> None:
+    kept = "<code>kubectl get pods --namespace=default --output=wide --watch</code>"
+    sentence = (
+        f"Before you start, please run the command {kept} and wait until it says {kept}, and then run {kept} again."
+    )
+    [result] = translate_offline(
+        Translator(bundle.manifest, Tokenizer.open(bundle.path)),
+        OfflineEngine(bundle, threads=1, slots=4),
+        [sentence],
+        RequestOptions(has_tags=True),
+    )
+    assert (result.segments, result.split, result.text.count(kept)) == (1, False, 3)

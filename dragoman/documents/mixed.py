@@ -1,5 +1,6 @@
 """XML with text and elements side by side, as in OpenDocument and XLIFF: to tokens, and back."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -7,7 +8,7 @@ from lxml import etree
 
 from dragoman.documents.inline import HTML_TAG, Kind, Tagged, Token, standing
 
-_BLANKS: Final = str.maketrans("\n\t", "  ")
+_BLANKS: Final = re.compile(r"[ \t\n]+")
 
 
 class Vocabulary(NamedTuple):
@@ -89,7 +90,7 @@ class MixedText:
         if text and not self._vocabulary.html:
             self.tokens.append(Token(Kind.TEXT, text))
         elif text:
-            tagged = Tagged.read(text if self._keeps_lines else text.translate(_BLANKS), HTML_TAG)
+            tagged = Tagged.read(text if self._keeps_lines else _BLANKS.sub(" ", text), HTML_TAG)
             first = len(self._tags)
             self.tokens += [token._replace(tag=token.tag + first * (token.tag >= 0)) for token in tagged.tokens]
             self._tags += tagged.sources

@@ -27,6 +27,7 @@ KEPT_CHARACTERS: Final = 200  # of a kept element inside a sentence; one with mo
 _NOSCRIPT: Final = re.compile(r"(?:(?<=<)|(?<=</))noscript", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]")
 _NO_LETTER: Final = re.compile(r"\W")
+_MORE_BLANKS: Final = re.compile("(?<= ) ")  # several show as one, and make no column as in plain text
 
 # Characters that stand for themselves, but could begin a tag or reference before the following translation.
 _BARE: Final = {"<": "&lt;", "&": "&amp;"}
@@ -54,7 +55,7 @@ class Block(NamedTuple):
         begun = start = done = 0
         inside = False
         ends = partners(self.marks)
-        for piece in split(self._with_words()):
+        for piece in split(_MORE_BLANKS.sub("\u2002", self._with_words())):
             start += len(piece.kept)
             inside |= piece.inside
             if not piece.text:

@@ -9,7 +9,7 @@ Text without a letter or digit is a separator: it never reaches the model and co
 The same holds for whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji, and
 emoji, arrows and bullets at the ends of a sentence.
 A line break or another control character always ends a segment, so none is ever inside one. So do |, › and » between
-blanks, and signs that draw a line.
+blanks, signs that draw a line, and three blanks or more, as between columns.
 """
 
 import re
@@ -65,11 +65,12 @@ _TITLE: Final = re.compile(r"(?:^|\W)[^\W\d_a-z][a-z]{1,3}\.$")  # before a numb
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_COLUMN: Final = r"(?<![\s,;])[ \xa0]{3,}"
 # Lines that are drawn with signs: === Title ===, Chapter 1 ..... 12
 _DRAWN: Final = r"\.{4,}|^={2,}(?=\s)|(?<=\s)={2,}$|(?<!\S)([=~*#-])\1{3,}|(?<![=~-])(?:={4,}+|-{4,}+|~{4,}+)(?!\S)"
-_DIVIDER: Final = re.compile(r"[|›»]|={2}|[.~*#-]{4}")
-_ALONE: Final = re.compile(rf"(?<!\S)(?:\|+|[›»])(?!\S)|{_DRAWN}")
-_BAR: Final = re.compile(rf"(?<!\S)\|+(?!\S)|{_DRAWN}")
+_DIVIDER: Final = re.compile(r"[|›»]|={2}|[.~*#-]{4}|[ \xa0]{3}")
+_ALONE: Final = re.compile(rf"(?<!\S)(?:\|+|[›»])(?!\S)|{_COLUMN}|{_DRAWN}")
+_BAR: Final = re.compile(rf"(?<!\S)\|+(?!\S)|{_COLUMN}|{_DRAWN}")
 _OPENING: Final = re.compile("[‹«]")  # with which › and » are quotation marks, also with blanks inside, as in French
 _CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])")
 _WORD_GAP: Final = re.compile(r"\s+")

@@ -114,7 +114,7 @@ def test_elements_without_text_are_words_unless_they_touch_one_or_are_pictures()
 def test_no_word_touches_another_over_the_end_of_a_line() -> None:
     source = '<source>Name<x id="1" ctype="lb"/><x id="2"/> items<x id="3" ctype="lb"/>\n\t two</source>'
     document = XliffDocument(one(f"<trans-unit>{source}</trans-unit>"))
-    assert texts(document) == ['Name<br id="0">{#1} items<br id="2">   two']
+    assert texts(document) == ['Name<br id="0">{#1} items<br id="2"> two']
 
 
 def test_tags_of_html_in_a_text_are_tags() -> None:

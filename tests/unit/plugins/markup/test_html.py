@@ -158,6 +158,11 @@ def test_a_mark_between_blanks_stays_between_them_and_the_model_sees_one() -> No
     assert translated(html) == html
 
 
+def test_blanks_at_the_start_of_a_line_and_between_words_make_no_columns() -> None:
+    assert segments("<p>This is\n      a <b>long</b>    line.</p>") == ["This is       a long    line."]
+    assert segments("<p>Name&nbsp;&nbsp;&nbsp;Total</p>") == ["Name", "Total"]
+
+
 def test_a_tag_around_a_sentence_stays_around_it() -> None:
     html = "<p><b>Hello there.</b> <a href=x>How are <i>you</i>?</a></p>"
     assert translated(html, lambda text: "Neu.") == "<p><b>Neu.</b> <a href=x><i>Neu</i>.</a></p>"

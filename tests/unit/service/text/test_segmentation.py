@@ -178,6 +178,8 @@ def test_a_line_break_ends_a_segment(text: str, segments: list[str]) -> None:
         ("Er sagt »ja« und ›nein‹", ["", ""], ["Er sagt »ja« und ›nein‹"]),
         ("=== Title ===", ["=== ", " ==="], ["Title"]),
         ("Chapter 1 ........ 12", ["", " ........ ", ""], ["Chapter 1", "12"]),
+        ("Price   12 EUR    Total", ["", "   ", "    ", ""], ["Price", "12 EUR", "Total"]),
+        ("Hello,   you there", ["", ""], ["Hello,   you there"]),
         ("-----BEGIN A MESSAGE-----", ["-----", "-----"], ["BEGIN A MESSAGE"]),
         ("See example.com/a----b and f****** it", ["", ""], ["See example.com/a----b and f****** it"]),
         ("Is a === b? Well... f**** it", ["", " ", ""], ["Is a === b?", "Well... f**** it"]),

@@ -21,7 +21,7 @@ CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgr
 .PHONY: help serve test check lint format proto proto-check docs train-setup fuzz audit test-bulk test-compose test-clients test-arm64 release overload faults soak clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 serve: .venv/.serve ## serve the default models, English-German both ways: gRPC on 127.0.0.1:50051, HTTP on :8080, metrics on :9464 (ARGS="--help" for more)
 	@exec $(BIN)/dragoman serve $(ARGS)

@@ -154,8 +154,8 @@ class Settings(BaseSettings):
     )
     documents: str = Field(
         "",
-        description="folder that servers behind one balancer share, in which they keep translated documents for 10 "
-        "minutes, so that each gives out those of all (none: in memory)",
+        description="folder for translated documents, kept for 10 minutes; servers behind one balancer share it, so "
+        "that each can return every document (none: in memory)",
     )
     device: Literal["cpu", "cuda"] = Field("cpu", description="device that the models run on")
     processes: Annotated[int, BeforeValidator(_processes)] = Field(

@@ -22,7 +22,7 @@ _MOST_REQUESTS = 10_000_000  # their moments are drawn before the first is sent
 _DESCRIPTION = """How fast a server answers, and how much it can do.
 
 The open loop (--rate) sends requests at random moments, whatever the server does, as users do who do not know
-of each other; the latency of each counts from the moment it was due: a stall is charged with all who waited.
+of each other; the latency of each counts from the moment it was due, so a stall adds to that of all that waited.
 The closed loop (--concurrency) sends a request when the one before is answered: it finds the most that the
 server can do. The ramp (--ramp) runs open loops of --duration seconds each until it has found the highest rate at
 which all are answered and 95 of 100 within --p95-ms.

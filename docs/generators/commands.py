@@ -2,9 +2,10 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 
+from bench.cli import MEASUREMENTS
 from bench.cli import parser_of as bench
 from bench.load.options import build_parser as load_test
 from docs.generators.markdown import one_line, paragraphs, table
@@ -33,7 +34,7 @@ SHARED_FROM = 3  # commands that describe an argument in the same words
 Row = tuple[str, str, str]
 COLUMNS = ("argument", "required", "what")
 OF_SERVE = "Each [setting](../configuration.md) is a flag, too."
-PARSERS = (
+PARSERS: tuple[Callable[[], argparse.ArgumentParser], ...] = (
     translate,
     bulk,
     detect,
@@ -48,7 +49,7 @@ PARSERS = (
     calibrate,
     inspect,
     load_test,
-    partial(bench, "compare"),
+    *[partial(bench, name) for name in MEASUREMENTS],
 )
 
 

@@ -118,7 +118,7 @@ class ModelMetrics:
     )
     encoder_padding_tokens_total: Counter = _counter(
         "Places of encoder runs that held no source token: each source is filled up to the longest of its run. "
-        "Beside source_tokens: the waste."
+        "Compare with source_tokens to see the waste."
     )
     unknown_pieces_total: Counter = _counter(
         "Source tokens encoded that stand for a piece that the model has no token for."
@@ -212,8 +212,8 @@ class Metrics:
     )
     queue_priority_source_tokens: Gauge = _gauge("The same by the priority of the segments.", "priority")
     drain_source_tokens_per_second: Gauge = _gauge(
-        "Source tokens that the engines of all models finish a second when they have all that they can take, as "
-        "last measured; 0 where nothing is known, or only of long ago."
+        "Source tokens per second that the engines of all models finish under full load, as last measured; 0 "
+        "without a recent measurement."
     )
     estimated_delay_seconds: Gauge = _gauge(
         "Estimated time until all that is unfinished is complete, of the model where that takes longest; 0 while "
@@ -258,7 +258,7 @@ class Metrics:
         "RPCs that came with an API key: its name, and ADMITTED or why they were refused.", "key", "outcome"
     )
     files_in_force: Gauge = _gauge(
-        "1 while what the files hold is in force; 0 where they are missing or wrong, and the last good ones count.",
+        "1 while the files on disk are in use; 0 while they are missing or wrong, and the last good ones are used.",
         "files",
     )
     step_age_seconds: Gauge = _gauge("Time since the oldest step that runs began; 0 when idle.")

@@ -18,7 +18,7 @@ class HalfOpen(Fault):
     name = "half-open"
     side = "client"
     promise = (
-        "A peer that answers no ping any more is dropped when its time for that is up, and its calls are cancelled; "
+        "A peer that stops answering pings is disconnected after the timeout of pings, and its calls are cancelled; "
         "until then it holds no slot."
     )
 

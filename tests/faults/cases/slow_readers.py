@@ -16,8 +16,8 @@ class SlowReaders(Fault):
     name = "slow-readers"
     side = "client"
     promise = (
-        "A stream that nobody reads holds no slot and delays nobody; once it is read, all of it is there, and "
-        "one that is given up is forgotten."
+        "A stream that nobody reads holds no slot and delays nobody; a client that reads later gets everything, and "
+        "a stream that is cancelled is removed."
     )
 
     def inject(self, arena: Arena) -> None:

@@ -1,8 +1,8 @@
 """Parts that stay unchanged without a request: addresses, names in programs, and what a model has no pieces for.
 
 A model would read words and signs without pieces byte by byte, and write other bytes: a name in another script, an
-emoji, a number with a sign that the tokenizer turns into a plain digit, as 10⁶ into 106. Latin letters up to U+017F
-that are written in bytes are not kept: models have often seen them.
+emoji, a number with a sign that the tokenizer turns into a plain digit, as 10⁶ into 106. A model of a language that
+has Latin letters such as ž has often seen them, though it reads them in bytes as well.
 """
 
 import re
@@ -21,12 +21,15 @@ from service.terms import MAYBE_UNWRITTEN
 
 # Languages whose models may have learned such characters from bytes.
 _UNSPACED_LANGUAGES: Final = frozenset(["bo", "dz", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"])
+# Languages in which only names have such letters.
+_WESTERN_LANGUAGES: Final = frozenset(["de", "en"])
+_LATIN: Final = re.compile(r"[\xc0-\u017f]")
 _BYTE: Final = "<0x"  # begins the name of a byte piece
 _SIGNS: Final = "⁺⁻₊₋"  # of superscript and subscript numbers
 # Text that a superscript digit belongs to: a number, a unit, a variable. After another word it is a footnote mark.
 _RAISED: Final = re.compile(r"[\d.,]*|(?:[cdkm]?m|in|ft|yd|mi|mc|[^\W\d_])")
 _LOWERED: Final = re.compile(r"[^\W_]{1,3}")  # H₂O, CO₂
-_MARK: Final = re.compile(r"[¶·¿\u2015\u2017\u2030-\u205e❶-➓]")  # primes, per mille, quotation and reference marks
+_MARK: Final = re.compile(r"[❶-➓]")  # numbers that are signs
 _TRADEMARKS: Final = "®™"  # they belong to the word before them
 _IS_LOWERED: Final = re.compile(r"[\u2080-\u208e]")
 _KEPT: Final = 4_096  # number of cached characters
@@ -45,7 +48,8 @@ class Keeper:
             language: the language that the model reads, a BCP-47 code; "" if unknown.
         """
         self._tokenizer = tokenizer
-        self._reads_unspaced = language.partition("-")[0].lower() in _UNSPACED_LANGUAGES
+        primary = language.partition("-")[0].lower()
+        self._reads_unspaced, self._reads_latin = primary in _UNSPACED_LANGUAGES, primary not in _WESTERN_LANGUAGES
         self._kind = lru_cache(_KEPT)(self._kind_of)
 
     def __call__(self, terms: Terms | None) -> Terms:
@@ -84,13 +88,13 @@ class Keeper:
                 yield start, seen, kind
 
     def _kind_of(self, character: str) -> _Kind:
-        if not MAYBE_UNWRITTEN.match(character):
+        if not MAYBE_UNWRITTEN.match(character) or (self._reads_latin and _LATIN.match(character)):
             return ""
         category, is_mark = unicodedata.category(character), _MARK.match(character) is not None
         if (category == "No" and not is_mark) or character in _SIGNS:
             return "" if self._tokenizer.is_written(character) else "N"
         # A mark is judged with its letter, since the tokenizer may join both into one character.
-        is_sign = is_mark or category in ("Sc", "Sk", "Sm", "So")
+        is_sign = is_mark or category[0] in "SP" or category == "Co"  # Co: of a font with pictures
         if not (is_sign or category in ("Lu", "Ll", "Lt", "Lo", "Nd")) or (
             self._reads_unspaced and UNSPACED_CHARACTER.match(character)
         ):

@@ -9,7 +9,7 @@ from dragoman.scripts import UNSPACED
 # Every part is bounded, or cannot begin where another match continues, so a search takes linear time on any text.
 _NUMBER: Final = r"(?:\*|\d{1,6})?"
 _CONVERSION: Final = rf"[-+#0]{{0,5}}{_NUMBER}(?:\.{_NUMBER})?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcCsSpn@]"
-_NAME: Final = r"(?<!\d)%[^\W\d]\w{1,63}%"
+_NAME: Final = r"(?<!\d)(?:%[^\W\d]\w{1,63}%|%%[^\W\d]\w{1,63}%%|##[^\W\d]\w{1,63}##)"
 
 
 def _nested(depth: int) -> str:
@@ -46,12 +46,15 @@ _SUFFIXES: Final = (
     "rs|sh|sql|svg|toml|tsv?|txt|xlsx?|xml|ya?ml|zip"
 )
 # Names in programs, of users, of topics and of files: max_size, MAX_SIZE, @ann, #travel, report.pdf, and ____, but
-# not Node.js: German joins the name of a product to the next noun.
+# not Node.js: German joins the name of a product to the next noun. And codes: SAVE20, account numbers, hashes.
 _IDENTIFIERS: Final = (
     r"(?<![\w@])[A-Za-z0-9]{1,64}(?:_[A-Za-z0-9]{1,64}){1,16}(?!\w)",
     r"(?<!\w)_{3,}(?!\w)",
     r"(?<![\w@.])@[A-Za-z_]\w{0,63}(?![\w@])",
     r"(?<![\w&])#[a-z]\w{1,63}(?!\w)",
+    r"(?<![\w.,-])(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{5,64}(?![\w-])",
+    r"(?<![\w.,+-])\d{12,64}(?![\w-]|[.,]\d)",
+    r"(?<![\w./+-])(?=(?:[\w:+/-]{0,40}?\d[A-Za-z]){3})[A-Za-z\d:+/=-]{12,200}(?![\w-])",
     rf"(?<![\w.@/-])(?![A-Z]\w{{0,63}}\.js)[A-Za-z0-9-]{{1,64}}\.(?:{_SUFFIXES})(?![\w(.-])",
 )
 _PATTERNS: Final = (
@@ -60,10 +63,10 @@ _PATTERNS: Final = (
     r"\{\{\{[^{}\n]{1,100}\}\}\}|\{\{[^{}\n]{1,100}\}\}|\{%[^%{}\n]{1,100}%\}|[$#%]\{[^{}\n]{1,100}\}",
     # {n, plural, ...}, and then {}, {0}, {name}, {price:.2f}
     rf"{_ICU}|\{{[ \u00a0]?[^\s{{}}]{{0,100}}[ \u00a0]?\}}",
+    # %name%, but not %dx%d, which is two conversions; %%name%%, ##name##
+    rf"{_NAME}(?![A-Za-z@%]|[-+#.]?\d)",
     # %%, %s, %d and %@, even directly after a digit
     r"%%|%[ds@](?!\w)",
-    # %name%, but not %dx%d, which is two conversions
-    rf"{_NAME}(?![A-Za-z@%]|[-+#.]?\d)",
     # %(count)d, %1$s, %-10.2f; of Qt %1 and %n; or else a name that letters follow
     rf"(?<!\d)%(?:\([\w.]{{1,64}}\){_CONVERSION}|\d{{1,2}}\${_CONVERSION}|{_CONVERSION}|L?\d{{1,2}})|{_NAME}",
     # An element without content.

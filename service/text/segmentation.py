@@ -6,16 +6,17 @@ nearest to its middle, else at the word gap nearest to its middle, else between 
 The halves are split in the same way until all fit. The time is linear up to a logarithm, for any text.
 
 Text without a letter or digit is a separator: it never reaches the model and comes back exactly as it was.
-The same holds for whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji, and
-emoji, arrows and bullets at the ends of a sentence.
+The same holds for whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji,
+emoji, arrows and bullets at the ends of a sentence, signs at the start of a line (#, > and dashes), the numbers of a
+list, and all but the first of several exclamation and question marks.
 A line break or another control character always ends a segment, so none is ever inside one. So do |, › and » between
-blanks, signs that draw a line, and three blanks or more, as between columns.
+blanks, ;; (Qt), signs that draw a line, and three blanks or more, as between columns.
 """
 
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -31,9 +32,10 @@ _WINDOW: Final = 1_000
 _ORDINAL: Final = r"\d{1,2}"
 _ORDINAL_LANGUAGES: Final = "bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
 _ABBREVIATIONS: Final = {
-    "de": "Abb Abs Aufl Bd Bde Bhf Dez Dipl Fa Fam Frl Geschw Hrn Hrsg Inh Jh Kap Nrn Okt Pkt Stk Tel Tsd allg bes "
-    "betr bspw dt ehem einschl engl entspr exkl franz geb gem gez inkl max mind monatl mtl tgl tägl urspr verh vorm "
-    "zus zzgl",
+    "de": "Abb Abs Abt Anh Anm Aufl Bd Bde Bgm Bhf Dez Dipl Fa Fam Febr Frl Geschw Hrn Hrsg Inh Jh Kap Nrn Okt Pkt Stk "
+    "Tel Tsd abzgl allg bes betr bspw dt durchschn ehem einschl engl entspr exkl folg franz frz geb gem gez ggü inkl "
+    "ital max mind mtl od pers städt stellv techn urspr verh versch vorauss vorm wiss zus zust zw zzgl "
+    r"[\w.-]*-(?:Nr|Ing) \w+nr [a-zäöü]+(?:[bdfgkmnprtz]|ch)l",  # Dipl.-Ing., Kundennr., schriftl.
     "en": "Assoc Intl Ms Natl approx attn cont eds est excl incl lbs misc orig sect tel vol",
     "fr": r"MM? J\.-C",
 }
@@ -49,15 +51,19 @@ def _goes_on(language: str) -> re.Pattern[str]:
 
 _GOES_ON: Final = {language: _goes_on(language) for language in (*_ORDINAL_LANGUAGES.split(), *_ABBREVIATIONS)}
 # ... and common words that sentencex takes for abbreviations: Maine, Oklahoma, May, Magister.
-_ENDS: Final = {"en": re.compile(r"\b(?:me|OK|may)(?=\.)"), "de": re.compile(r"\b(?:mich|mag)(?=\.)")}
+_ENDS: Final = {"en": re.compile(r"\b(?:me|O[Kk]|ok|may)(?=\.)"), "de": re.compile(r"\b(?:mich|mag|O[Kk]|ok)(?=\.)")}
+# After 5 p.m., these go on: EST, UTC, Eastern, Monday.
+_HALF_DAY: Final = re.compile(r"\b[ap]\.m\.$")
+_ZONE: Final = re.compile(r"(?:[A-Z]{1,3}[SD]?T|UTC|Eastern|Central|Mountain|Pacific|[A-Z][a-z]{2,5}day)\b")
 _AROUND: Final = 8  # characters on both sides that these patterns may look at
 _LOOK_BACK: Final = 32  # characters before a boundary, or at the start of the sentence, that can rule it out
 
 _CLOSERS: Final = "\"'”’»)]}›」』）】》"
 _MARKS: Final = re.escape(_CLOSERS + "“„«‚‘([{‹「『（【《")
-# sentencex keeps a quotation or parenthesis whole, however many sentences it holds, ends no sentence at …, and fails
-# on some wide blanks. So it gets full stops for …, and spaces for marks and such blanks: apostrophes inside words stay.
-_UNSEEN: Final = re.compile(rf"(?<!\w)[{_MARKS}]|[{_MARKS}](?!\w)|[^\S ]")
+# sentencex keeps a quotation or parenthesis whole, however many sentences it holds, ends no sentence at … and !!!, and
+# fails on some wide blanks. So it gets full stops for …, and spaces for all but the last !, for marks and such blanks:
+# apostrophes inside words stay.
+_UNSEEN: Final = re.compile(rf"(?<!\w)[{_MARKS}]|[{_MARKS}](?!\w)|[^\S ]|[!?](?=[!?])")
 _BLANK: Final = re.compile(rf"[{re.escape(_CLOSERS)}“«]*(?:\s+[{re.escape(_CLOSERS)}])*(\s+)")
 _NEEDS_BLANK: Final = ".!?…"  # text that follows these at once is of the same word: example.com
 _STUB: Final = re.compile(r"\W*([^\W\d_]|\d{1,2})\.")  # an initial, or the number of a list: no sentence
@@ -65,10 +71,12 @@ _TITLE: Final = re.compile(r"(?:^|\W)[^\W\d_a-z][a-z]{1,3}\.$")  # before a numb
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_COLUMN: Final = r"(?<![\s,;])[ \xa0]{3,}"
+_COLUMN: Final = r"(?<![\s,;])[ \xa0]{3,}|;;"
+# Before the text of a line: # Title, > Quotation, – Item, and the number of a list: 1. Milk, b. Bread
+_LEAD: Final = re.compile(r"(\s*(?:[#>*+–—-]{1,6}\s+)*+)(?:(\d{1,2}|[a-z])\.\s+)?")
 # Lines that are drawn with signs: === Title ===, Chapter 1 ..... 12
 _DRAWN: Final = r"\.{4,}|^={2,}(?=\s)|(?<=\s)={2,}$|(?<!\S)([=~*#-])\1{3,}|(?<![=~-])(?:={4,}+|-{4,}+|~{4,}+)(?!\S)"
-_DIVIDER: Final = re.compile(r"[|›»]|={2}|[.~*#-]{4}|[ \xa0]{3}")
+_DIVIDER: Final = re.compile(r"[|›»]|;;|={2}|[.~*#-]{4}|[ \xa0]{3}")
 _ALONE: Final = re.compile(rf"(?<!\S)(?:\|+|[›»])(?!\S)|{_COLUMN}|{_DRAWN}")
 _BAR: Final = re.compile(rf"(?<!\S)\|+(?!\S)|{_COLUMN}|{_DRAWN}")
 _OPENING: Final = re.compile("[‹«]")  # with which › and » are quotation marks, also with blanks inside, as in French
@@ -77,6 +85,7 @@ _WORD_GAP: Final = re.compile(r"\s+")
 _NOT_BLANK: Final = re.compile(r"\S")
 _PORTION: Final = 10_000  # characters that a search sees at a time: it stops all other threads meanwhile
 _WORD: Final = re.compile(r"[^\W_]")
+_SHOUTS: Final = ("!!", "??", "!?", "?!")
 # Marks of direction, and pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji, bullets.
 _PICTURES: Final = r"\u200e\u200f\u202a-\u202e\u2066-\u2069•‣←-⇿■-➿⬀-⯿\U0001f000-\U0001faff"
 _PICTURE: Final = re.compile(rf"[{_PICTURES}]")
@@ -116,16 +125,26 @@ def split(text: str, language: str, fits: Callable[[str], bool], unbroken: FindS
 
 def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator[Span]:
     """Yield the borders [start, stop) of each sentence, which may be empty; only separators are between them."""
+    items = _items(text) if "\n" in text else ()
     for line in _LINE.finditer(text):
         whole = None if unbroken is None else _Whole(unbroken(line[0]))
-        for first, stop in _parts(line, unbroken) if _DIVIDER.search(line[0]) else (line.span(),):
-            begun = first
+        for begun, stop in _parts(line, unbroken) if _DIVIDER.search(line[0]) else (line.span(),):
+            first = begun
+            if whole is None and first == line.start() and (lead := _LEAD.match(line[0])):
+                begun += lead.end() if lead[2] in items else lead.end(1)
             for left, right in _gaps(text[first:stop], language):
                 cut = _cut(text, begun, first + left, first + right, language)
                 if cut and not (whole and whole.has(cut[0] - line.start(), cut[1] - line.start())):
                     yield _bare(text, begun, cut[0], pictures=whole is not None)
                     begun = cut[1]
             yield _bare(text, begun, stop, pictures=whole is not None)
+
+
+def _items(text: str) -> Set[str]:
+    """Find the numbers and letters of lists: those that begin a line, as the one before or after does."""
+    found = [lead[2] for line in _LINE.finditer(text) if (lead := _LEAD.match(line[0])) and lead[2]]
+    places = {int(each) if each.isdecimal() else ord(each): each for each in found}
+    return {each for place, each in places.items() if {place - 1, place + 1} & places.keys()}
 
 
 def _parts(line: re.Match[str], unbroken: FindSpans | None) -> Iterator[Span]:
@@ -150,7 +169,7 @@ def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
         begin = max(0, place - _AROUND)
         seen = _UNSEEN.sub(" ", line[begin : place + _WINDOW + _AROUND]).replace("…", ".")
         if language in _ENDS:
-            seen = _ENDS[language].sub(lambda word: "x" * len(word[0]), seen)
+            seen = _ENDS[language].sub(lambda word: word[0][0] + "x" * (len(word[0]) - 1), seen)
         window = seen[place - begin :][:_WINDOW]
         start = place
         for sentence, following in pairwise(sentencex.segment(language, window)):
@@ -181,6 +200,7 @@ def _cut(text: str, begun: int, left: int, right: int, language: str) -> tuple[i
         (following.islower() and _trails(text, begun, before, right, closed=stop > left))
         or (following == "と" and stop > left)  # Japanese: says who was quoted
         or (following.isdecimal() and _TITLE.search(before))
+        or (language == "en" and _HALF_DAY.search(before) and _ZONE.match(text, right))
         or _STUB.fullmatch(before)
         or (language in _GOES_ON and _GOES_ON[language].search(before))
     )
@@ -206,7 +226,11 @@ def _bare(text: str, start: int, stop: int, *, pictures: bool) -> tuple[int, int
     """
     piece = text[start:stop].lstrip()
     start, end = stop - len(piece), stop - len(piece) + len(piece.rstrip())
-    if pictures or piece.isascii():
+    if pictures:
+        return start, end
+    while text[end - 2 : end] in _SHOUTS and end - 2 >= start:
+        end -= 1
+    if piece.isascii():
         return start, end
     if before := _PICTURES_BEFORE.match(text, start, end):
         start = before.end()

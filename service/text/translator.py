@@ -19,6 +19,7 @@ from service.text.capitals import in_small_letters
 from service.text.document import Document
 from service.text.part import Part
 from service.text.piece import Piece, Tags
+from service.text.quotation import with_common_quotes
 from service.text.text_quality import Estimator, TextQuality, without
 from service.text.token_attention import SegmentText
 
@@ -182,7 +183,7 @@ class Translator:
                 plan = planner.plan(text) if is_asked and planner is not None else None
             read = small or (text if plan is None else plan.reading.text)
             if not read.isascii():
-                read = self.tokenizer.readable(read)
+                read = with_common_quotes(self.tokenizer.readable(read), language)
             if text and (prefix_ids or not (plan and plan.is_all)) and (ids := encode(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None

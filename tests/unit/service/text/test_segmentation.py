@@ -64,7 +64,7 @@ def test_segments_fit_and_hold_no_blank_ends_and_no_control_characters(text: str
 @given(TEXTS, st.integers(1, 50))
 def test_separators_hold_no_words(text: str, limit: int) -> None:
     for separator in split(text, "en", at_most(limit)).separators:
-        assert not any(character.isalnum() for character in separator)
+        assert not any(character.isalnum() for character in re.sub(r"(^|\s)\w\w?\.\s", "", separator))
 
 
 @given(TEXTS)
@@ -99,7 +99,8 @@ SENTENCES = {
         example.com is up. | Version 1.2.3 is out. | ASP.NET too.
         See https://example.com/a.b?c=d. | Mail a.b@example.com. | Thanks.
         Is it? | yes it is
-        What?! | No! | Really???
+        It was great! | No! | So ok. | Tom waved.
+        Call at 5 p.m. EST or at 6 a.m. Friday. | At 6 p.m. Tom left.
         See Vol. 3 of it. | Eq. 5 holds. | Ch. 4 too. | Cf. pp. 3-5.
         The temp. is high. | Nobody has seen the max. speed.
         I came. | iPhone sales rose. | He said: “Go. | (He said.) | Now.
@@ -119,6 +120,8 @@ SENTENCES = {
         Er sah mich. | Sie sagt, dass sie ihn mag. | Magst du ihn?
         An Hrn. Meier (Tel. Büro). | Es kostet inkl. MwSt. und zzgl. Versand mind. Fünf Euro. | Nein.
         Inkl. Versand kostet es 5 Euro. | Zzgl. Porto. | Das Boot heisst Max. | Es schwimmt.
+        Die techn. Daten zw. Ulm und Köln. | Der Dipl.-Ing. Weber hat die Kundennr. Acht. | Das gesetzl. Alter.
+        Wie edel. | Er soll. | Ist es kühl. | Ok. | Gut.
         Es geht u. a. um Geld. | Die Meier GmbH & Co. KG zahlt.
     """,
     "fr": """
@@ -158,7 +161,7 @@ def test_sentences(language: str, line: str) -> None:
     ("text", "segments"),
     [
         ("No full stop\nin these lines", ["No full stop", "in these lines"]),
-        ("1. Buy milk\n2. Drink it", ["1. Buy milk", "2. Drink it"]),
+        ("1. Buy milk\n2. Drink it\n\n5. Sleep", ["Buy milk", "Drink it", "5. Sleep"]),
         ("one\ttwo\x00three", ["one", "two", "three"]),
         ("Dr.\nSmith", ["Dr.", "Smith"]),
         ("“Yes.\r\nNo.”", ["“Yes.", "No.”"]),
@@ -180,6 +183,7 @@ def test_a_line_break_ends_a_segment(text: str, segments: list[str]) -> None:
         ("Chapter 1 ........ 12", ["", " ........ ", ""], ["Chapter 1", "12"]),
         ("Price   12 EUR    Total", ["", "   ", "    ", ""], ["Price", "12 EUR", "Total"]),
         ("Hello,   you there", ["", ""], ["Hello,   you there"]),
+        ("Pictures (*.png);;All (*)", ["", ";;", ""], ["Pictures (*.png)", "All (*)"]),
         ("-----BEGIN A MESSAGE-----", ["-----", "-----"], ["BEGIN A MESSAGE"]),
         ("See example.com/a----b and f****** it", ["", ""], ["See example.com/a----b and f****** it"]),
         ("Is a === b? Well... f**** it", ["", " ", ""], ["Is a === b?", "Well... f**** it"]),
@@ -188,6 +192,25 @@ def test_a_line_break_ends_a_segment(text: str, segments: list[str]) -> None:
 )
 def test_a_divider_between_blanks_ends_a_segment(text: str, separators: list[str], segments: list[str]) -> None:
     assert split(text, "en", at_most(1000)) == (separators, segments, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "segments"),
+    [
+        ("## Title\n> - Quote\n– Yes", ["## ", "\n> - ", "\n– ", ""], ["Title", "Quote", "Yes"]),
+        ("a. Milk\nb. Bread\nx. y", ["a. ", "\nb. ", "\n", ""], ["Milk", "Bread", "x. y"]),
+        ("1. Mai", ["", ""], ["1. Mai"]),
+        ("No!!! What?! I know??", ["", "!! ", "! ", "?"], ["No!", "What?", "I know?"]),
+        ("Eh - no", ["", ""], ["Eh - no"]),
+    ],
+)
+def test_signs_at_the_ends_of_a_line_or_sentence_stay(text: str, kept: list[str], segments: list[str]) -> None:
+    assert split(text, "de", at_most(1000)) == (kept, segments, False)
+
+
+def test_signs_that_a_term_may_have_belong_to_it() -> None:
+    pieces = segmentation.split("# Yahoo!!", "en", at_most(1000), lambda text: [])
+    assert [piece.text for piece in pieces] == ["# Yahoo!!", ""]
 
 
 def test_a_divider_inside_a_term_does_not() -> None:

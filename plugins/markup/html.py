@@ -25,7 +25,6 @@ _NESTING: Final = {TokenType.START_TAG: 1, TokenType.END_TAG: -1}
 KEPT_CHARACTERS: Final = 200  # of a kept element inside a sentence; one with more ends the sentence
 # For turbohtml, the content of this element is plain text; a reader without scripts sees its tags.
 _NOSCRIPT: Final = re.compile(r"(?:(?<=<)|(?<=</))noscript", re.IGNORECASE)
-_WORD: Final = re.compile(r"[^\W_]")
 _NO_LETTER: Final = re.compile(r"\W")
 _MORE_BLANKS: Final = re.compile("(?<= ) ")  # several show as one, and make no column as in plain text
 
@@ -75,7 +74,7 @@ class Block(NamedTuple):
     def _with_words(self) -> str:
         """Give the text with one word, of as many characters, in place of the content of each kept element."""
         spans = [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
-        words = [span for span in spans if _WORD.search(self.text, *span)]
+        words = [span for span in spans if self.text[slice(*span)].strip()]
         if not words:
             return self.text
         return Rewriting(self.text, [Edit(*span, _NO_LETTER.sub("_", self.text[slice(*span)])) for span in words]).text

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
+from dragoman.scripts import UNSPACED_CHARACTER
 from service.rewriting import Span
 
 # The spans of kept parts in a text and in its translation, each in order.
@@ -59,10 +60,20 @@ def is_at(content: str, place: int, text: str, kept: Sequence[Span]) -> bool:
     return place >= 0 and text.startswith(content, place) and not (kept and cuts(place, place + len(content), kept))
 
 
-def places_of(content: str, text: str, kept: Sequence[Span]) -> list[int]:
-    """List all places where a content occurs in a text and cuts no kept part, overlapping ones included."""
-    starts = (match.start() for match in re.finditer(f"(?={re.escape(content)})", text))
-    return [start for start in starts if not cuts(start, start + len(content), kept)]
+def cuts_word(start: int, stop: int, text: str) -> bool:
+    """Tell whether a span begins or ends inside a word; in scripts without blanks between words, none does."""
+    sides = [text[place - 1 : place + 1] for place in (start, stop) if place]
+    return any(len(side) == 2 and side.isalnum() and not UNSPACED_CHARACTER.search(side) for side in sides)
+
+
+def places_of(content: str, text: str, kept: Sequence[Span], *, in_words: bool) -> list[int]:
+    """List all places where a content occurs in a text and cuts no kept part, overlapping ones included.
+
+    Args:
+        in_words: whether it may be a part of a word, as it is in the other text.
+    """
+    places = [(found.start(), found.start() + len(content)) for found in re.finditer(f"(?={re.escape(content)})", text)]
+    return [place[0] for place in places if not cuts(*place, kept) and (in_words or not cuts_word(*place, text))]
 
 
 def partners(marks: Sequence[InlineTag]) -> list[int | None]:

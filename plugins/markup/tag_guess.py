@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from plugins.alignment.alignment import joined
-from plugins.markup.mark import InlineTag, Kept, Placed, cuts, is_at, places_of
+from plugins.markup.mark import InlineTag, Kept, Placed, cuts, cuts_word, is_at, places_of
 from service.rewriting import Span
 
 _WORD: Final = re.compile(r"\w+")
@@ -51,20 +51,22 @@ class _Guide:
         words = joined(_words(translation), kept[1])
         self._starts = [start for start, _ in words] or [0]
         self._ends = [stop for _, stop in words] or [len(translation)]
-        self._contents: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
+        self._contents: dict[tuple[str, bool, bool], tuple[list[int], list[int]]] = {}
         ours, theirs = _singles(text, self._words), _singles(translation, words)
         self._same = {ours[word]: theirs[word] for word in ours.keys() & theirs.keys()}
 
     def content(self, content: str, place: int, least: int) -> int | None:
         """Find a mark's content in the translation: the same occurrence if the counts are equal, else the next one."""
-        may_cut = cuts(place, place + len(content), self._kept[0])
-        if (content, may_cut) not in self._contents:
+        span = place, place + len(content)
+        may_cut, in_words = cuts(*span, self._kept[0]), cuts_word(*span, self._text)
+        key = content, may_cut, in_words
+        if key not in self._contents:
             ours, theirs = ((), ()) if may_cut else self._kept
-            self._contents[content, may_cut] = (
-                places_of(content, self._text, ours),
-                places_of(content, self._translation, theirs),
+            self._contents[key] = (
+                places_of(content, self._text, ours, in_words=in_words),
+                places_of(content, self._translation, theirs, in_words=in_words),
             )
-        mine, others = self._contents[content, may_cut]
+        mine, others = self._contents[key]
         if len(mine) == len(others) and (same := others[bisect_left(mine, place)]) >= least:
             return same
         following = bisect_left(others, least)

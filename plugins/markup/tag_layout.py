@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from plugins.markup.mark import InlineTag, Kept, Placed, cuts, is_at, partners, places_of
+from plugins.markup.mark import InlineTag, Kept, Placed, cuts, cuts_word, is_at, partners, places_of
 from service.rewriting import Span
 from service.text.alignment import Alignment
 
@@ -99,7 +99,7 @@ class _Pair:
         self.translation = translation
         self.alignment = alignment
         self.kept = kept
-        self._contents: dict[tuple[str, bool], list[int]] = {}
+        self._contents: dict[tuple[str, bool, bool], list[int]] = {}
 
     def words_of(self, item: _Item) -> tuple[int, int] | None:
         """Find the words [first, last) of the text that an item contains, wholly or in part; None if there are none."""
@@ -132,10 +132,12 @@ class _Pair:
     def nearest(self, source: Span, wanted: int) -> Span | None:
         """Find the occurrence of a part of the text in the translation closest to a place; None if there is none."""
         content, may_cut = self.text[slice(*source)], cuts(*source, self.kept[0])
-        if (content, may_cut) not in self._contents:
-            found = places_of(content, self.translation, () if may_cut else self.kept[1])
-            self._contents[content, may_cut] = found
-        starts = self._contents[content, may_cut]
+        in_words = cuts_word(*source, self.text)
+        key = content, may_cut, in_words
+        if key not in self._contents:
+            found = places_of(content, self.translation, () if may_cut else self.kept[1], in_words=in_words)
+            self._contents[key] = found
+        starts = self._contents[key]
         following = bisect_left(starts, wanted)
         beside = starts[max(following - 1, 0) : following + 1]
         start = min(beside, key=lambda place: abs(place - wanted), default=None)

@@ -230,7 +230,7 @@ class TermPlan(NamedTuple):
 
     def _surplus(self, rewriting: Rewriting, edits: Iterable[Edit], aligned: Aligned | None) -> list[Span]:
         """List the spans where the model itself wrote a kept part too often; aligned ones are the last to go."""
-        kept = self._kept
+        kept = [form for form in self._kept if len(form) > 1 or form.isalnum()]  # a full stop may be the sentence's
         left = Counter(rewriting.text[start:stop] for start, stop in occurrences(kept, rewriting.text))
         left.subtract(form for match in self.matches for form in match.forms if form in kept)
         if not any(count > 0 for count in left.values()):
@@ -280,8 +280,8 @@ def _is_signs(text: str) -> bool:
 
 
 def _with_contents(text: str, matches: Iterable[Match], contents: Iterable[Span]) -> list[Match]:
-    """Add the contents of kept elements that have a letter or digit, in place of terms that overlap them."""
-    kept = [as_it_is(text, *span) for span in contents if any(map(str.isalnum, text[slice(*span)]))]
+    """Add the contents of kept elements, in place of terms that overlap them."""
+    kept = [as_it_is(text, *span) for span in contents if text[slice(*span)].strip()]
     free = [match for match in matches if not any(match.start < one.stop and one.start < match.stop for one in kept)]
     return sorted([*free, *kept])
 

@@ -168,6 +168,16 @@ def test_a_tag_around_a_sentence_stays_around_it() -> None:
     assert translated(html, lambda text: "Neu.") == "<p><b>Neu.</b> <a href=x><i>Neu</i>.</a></p>"
 
 
+@pytest.mark.parametrize("with_alignment", [True, False])
+def test_a_kept_letter_is_not_found_inside_another_word(with_alignment: bool) -> None:
+    html, translation = "Press <kbd>Ctrl</kbd>+<kbd>S</kbd> to save.", "Drücken Sie Ctrl+S zum Speichern."
+    piece = next(protect(parse(html), partial(split, language="en", fits=lambda text: True)))
+    assert piece.tags is not None
+    alignment = aligned(piece.text, translation, swap=False) if with_alignment else None
+    kept = [(translation.index("Ctrl"), translation.index("Ctrl") + 6)]
+    assert piece.tags.restore(translation, alignment, kept).startswith("Drücken Sie <kbd>Ctrl</kbd>+<kbd>S</kbd> zum")
+
+
 def aligned(source: str, translation: str, swap: bool) -> Alignment:
     """Words of both sides in their order, or in the opposite one."""
     sides = [Side(text, [word.span() for word in re.finditer(r"\w+", text)]) for text in (source, translation)]

@@ -308,8 +308,14 @@ def test_the_content_of_kept_elements_stays(tokenizer) -> None:
     made = planner(tokenizer, GlossaryEntry("good", ("guten",)), GlossaryEntry("tom"))
     plan = made.plan("good tom good +", [(0, 4), (5, 8), (14, 15)])
     assert plan is not None
-    assert [(match.start, match.kept) for match in plan.matches] == [(0, True), (5, True), (9, False)]
-    assert made.plan("+", [(0, 1)]) is None
+    assert [(match.start, match.kept) for match in plan.matches] == [(0, True), (5, True), (9, False), (14, True)]
+    assert made.plan(" ", [(0, 1)]) is None
+
+
+def test_a_sign_of_the_sentence_is_no_surplus_of_a_kept_one(tokenizer) -> None:
+    plan = planner(tokenizer).plan("good ? tom?", [(5, 6)])
+    assert plan is not None
+    assert plan.restore("guten ? tom?", None).text == "guten ? tom?"
 
 
 @given(st.data())

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle, Manifest
 from plugins.gpu.device import DeviceDecoder, DeviceEncoder
-from plugins.offline.engine import drive
-from service.decode import Decode, raise_first
+from plugins.offline.engine import drive, raise_first
+from service.decode import Decode
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import open_graphs

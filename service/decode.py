@@ -239,14 +239,3 @@ def notify(news: Iterable[Any]) -> None:
             failure = error
     if failure is not None:
         raise failure
-
-
-def raise_first(decodes: Iterable[Decode]) -> None:
-    """Raise the first error of some decodes that have ended, if there is one.
-
-    Raises:
-        DragomanError: the error of a decode.
-    """
-    for decode in decodes:
-        if decode.error is not None:
-            raise decode.error

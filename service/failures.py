@@ -1,10 +1,11 @@
 """Errors of the server itself: logged by class and place, since the message of an error may hold a text."""
 
 import traceback
+from collections.abc import Sequence
 
 import structlog
 
-from dragoman.errors import DragomanError, InternalError
+from dragoman.errors import DragomanError, FieldViolation, InternalError, InvalidRequestError
 
 _log = structlog.get_logger()
 
@@ -24,3 +25,10 @@ def failed() -> InternalError:
 def told(error: Exception) -> DragomanError:
     """Give the error that a caller gets: the same error, or an InternalError for an error of the server itself."""
     return error if isinstance(error, DragomanError) else unexpected(error)
+
+
+def invalid(violations: Sequence[FieldViolation]) -> InvalidRequestError:
+    """Make the error of bad fields, at least one."""
+    first = violations[0]
+    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    return InvalidRequestError(f"{first.field}: {first.description}{more}", violations=violations)

@@ -165,7 +165,7 @@ class _Server:
         for following in (self._folders.follow(self._signals.reload), self._memory.follow()):
             self._following.append(asyncio.create_task(following))
         if self._settings.http_address:  # HTTP protocols and the web page detect languages without being asked
-            self._detection = asyncio.create_task(self._handlers.load_detection())
+            self._detection = asyncio.create_task(self._handlers.languages.load())
         async with self._watched():
             await first_of(self._signals.stop, *self._failures)
             self._folders.stop()

@@ -23,8 +23,11 @@ from service.options import MAX_BEAM_SIZE
 
 PREFIX = "DRAGOMAN_"
 MEGABYTE = 1_000_000
+LogFormat = Literal["auto", "console", "json"]
+LogRequests = Literal["all", "errors", "none"]
 DEFAULT_MODELS: Final = Path(__file__).resolve().parents[1] / "models"  # in the repository, and in a wheel
 NOWHERE: Final = "none"  # the value for no address
+WEB_HOST: Final = r"https?://([\w.-]+|\[[\w.:]+\])(:\d{1,5})?"  # how a URL of the web begins
 MAX_DURATION_S: Final = 86_400.0  # a day; an event loop cannot wait for 1e10 s
 # The headings of `serve --help`, each by the first setting under it.
 GROUPS: Final = {
@@ -278,12 +281,10 @@ class Settings(BaseSettings):
         ge=0,
         description="seconds that running calls have to finish after SIGTERM or SIGINT",
     )
-    log_format: Literal["auto", "console", "json"] = Field(
+    log_format: LogFormat = Field(
         "auto", description="console is for people; auto is console on a terminal, and json elsewhere"
     )
-    log_requests: Literal["all", "errors", "none"] = Field(
-        "all", description="which calls get a line in the log; errors: those that fail"
-    )
+    log_requests: LogRequests = Field("all", description="which calls get a line in the log; errors: those that fail")
     otlp_endpoint: str = Field(
         "",
         description="URL of an OpenTelemetry collector for a trace of each call (OTLP over gRPC), such as "
@@ -384,11 +385,13 @@ class Settings(BaseSettings):
             raise ValueError(language.RULE)
         return value
 
-    @field_validator("otlp_endpoint")
+    @field_validator("firefox_models", "otlp_endpoint")
     @classmethod
-    def _is_url(cls, value: str) -> str:
-        if value and not re.fullmatch(r"https?://[^\s/]+/?", value):
-            raise ValueError("must be http://host:port or https://host:port")
+    def _is_url(cls, value: str, info: ValidationInfo) -> str:
+        is_file = info.field_name == "firefox_models"
+        path, form = ("/[!-~]*", "host/path") if is_file else ("/?", "host:port")
+        if (value or is_file) and not re.fullmatch(WEB_HOST + path, value):
+            raise ValueError(f"must be http://{form} or https://{form}")
         return value
 
     @property

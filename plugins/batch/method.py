@@ -10,7 +10,7 @@ from plugins.batch.answers import Batch
 from plugins.batch.call import FedCall
 from plugins.batch.inbox import Inbox
 from plugins.batch.window import Window
-from service.calls.limits import invalid
+from service.failures import invalid
 from service.handlers import validation
 from service.handlers.context import CallContext
 from service.handlers.glossaries import Glossaries

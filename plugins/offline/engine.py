@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from dragoman.bundle import Bundle
-from service.decode import Decode, raise_first
+from service.decode import Decode
 from service.engine.graphs import Graphs, open_graphs, open_runners
 from service.engine.runner import Runner, Watch, encode
 from service.runtime.interfaces import Memory
@@ -123,3 +123,14 @@ def drive(runner: Runner, waves: Iterable[Sequence[Decode]], watch: Watch | None
             runner.admit(*ready.popleft())
         if scheduler.active:
             runner.apply(runner.step(watch).edits)
+
+
+def raise_first(decodes: Iterable[Decode]) -> None:
+    """Raise the first error of some decodes that have ended, if there is one.
+
+    Raises:
+        DragomanError: the error of a decode.
+    """
+    for decode in decodes:
+        if decode.error is not None:
+            raise decode.error

@@ -18,11 +18,11 @@ from plugins.http.json_messages import named
 from plugins.language_names import name_of
 from plugins.protocols import form
 from plugins.protocols.deepl_request import asked_of
+from plugins.protocols.detected import languages_of
 from plugins.protocols.parameter_calls import ParameterCalls, answered, in_own_names, quality_of
 from plugins.terms.glossaries import unknown
 from plugins.terms.method import list_glossaries
 from service.handlers.translation import TranslationHandlers
-from service.handlers.untranslated import languages_of
 
 # DeepL's parameter names, by the fields of messages.
 OWN_NAMES: Final = {
@@ -86,7 +86,7 @@ class DeepL:
     async def _languages(self, request: Request) -> Any:
         is_target, context = await self._calls.read("ListModels", request, _is_target, key_of(request))
         await self._handlers.list_models(pb.ListModelsRequest(), context)
-        pairs = self._catalog().pairs()
+        pairs = self._catalog().pairs
         if not is_target:
             return [_language(code) for code in sorted({_base(source) for source in pairs})]
         targets = {target for targets in pairs.values() for target in targets}

@@ -3,6 +3,8 @@
 Errors are `{"error": message}`, with status 403 for an invalid key, as clients of LibreTranslate expect.
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -18,9 +20,9 @@ from plugins.http.calls import while_client_stays
 from plugins.http.json_messages import named
 from plugins.language_names import name_of
 from plugins.protocols import form
+from plugins.protocols.detected import languages_of
 from plugins.protocols.parameter_calls import ParameterCalls, answered, in_own_names, quality_of
 from service.handlers.translation import TranslationHandlers
-from service.handlers.untranslated import languages_of
 from service.options import MAX_BEAM_SIZE
 
 # LibreTranslate's parameter names, by the fields of messages.
@@ -67,17 +69,16 @@ class LibreTranslate:
             "DetectLanguage", request, lambda given: (form.texts_of(given, "q"), self._catalog())
         )
         async with while_client_stays(request.receive):
-            answer = await self._handlers.detect(pb.DetectLanguageRequest(contents=texts[:1]), context)
-        found = [_guess(each.language_code, each.confidence) for each in answer.detections[0].languages]
-        return found or [_guess(catalog.first_source(), 0.0)]
+            answer = await self._handlers.detect(pb.DetectLanguageRequest(contents=texts), context)
+        return [_guess(*each) for each in _together(texts, answer)] or [_guess(catalog.first_source(), 0.0)]
 
     async def _languages(self, request: Request) -> Any:
-        pairs = self._catalog().pairs()
+        pairs = self._catalog().pairs
         codes = sorted({*pairs, *(target for targets in pairs.values() for target in targets)})
         return [{"code": code, "name": name_of(code), "targets": pairs.get(code, [])} for code in codes]
 
     async def _settings(self, request: Request) -> Any:
-        pairs = self._catalog().pairs()
+        pairs = self._catalog().pairs
         asks_for_keys = bool(self._handlers.settings.api_keys)
         target = next((target for targets in pairs.values() for target in targets), "")
         return {
@@ -131,6 +132,17 @@ def _alternatives(translated: pb.TranslatedText) -> list[str]:
     others = dict.fromkeys(each.translated_text for each in translated.alternatives)
     others.pop(translated.translated_text, None)
     return list(others)
+
+
+def _together(texts: Sequence[str], answer: pb.DetectLanguageResponse) -> list[tuple[str, float]]:
+    """Give the languages of all texts together, each with its mean confidence: a text counts by its length."""
+    told = [(len(text), each.languages) for text, each in zip(texts, answer.detections, strict=True) if each.languages]
+    sums: defaultdict[str, float] = defaultdict(float)
+    for length, guesses in told:
+        for guess in guesses:
+            sums[guess.language_code] += length * guess.confidence
+    whole = sum(length for length, _ in told)
+    return sorted(((code, part / whole) for code, part in sums.items()), key=lambda each: -each[1])
 
 
 def _guess(code: str, confidence: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from dragoman.errors import FieldViolation, InvalidRequestError
 from service.decode import Decode
+from service.failures import invalid
 from service.options import RequestOptions
 from service.segment import Segment
 from service.text.document import Document
@@ -92,4 +93,4 @@ def _ids(encode: Callable[[str], list[int]], field: str, text: str, room: int) -
 
 
 def _bad(field: str, description: str) -> InvalidRequestError:
-    return InvalidRequestError(f"{field}: {description}", violations=[FieldViolation(field, description)])
+    return invalid([FieldViolation(field, description)])

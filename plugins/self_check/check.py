@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
 from dragoman.framing import Frame
-from plugins.offline.engine import drive
-from service.decode import Decode, Hypothesis, raise_first
+from plugins.offline.engine import drive, raise_first
+from service.decode import Decode, Hypothesis
 from service.engine.engine import Engine
 from service.engine.runner import Runner
 from service.options import Decoding

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from dragoman.errors import DragomanError, TextFailedError
 from service.calls.leg import Leg, both
@@ -57,7 +58,7 @@ class Part(NamedTuple):
     numbers: Sequence[int] | None = None
 
 
-class Call:
+class Call(AbstractAsyncContextManager["Call"]):
     """The texts of one call, numbered as they come; lives on the event loop.
 
     :meth:`add` takes all texts, which are small in total; no text is too large. Then the handler awaits :meth:`done`
@@ -173,9 +174,6 @@ class Call:
                 self._metrics.of(self._texts[number].leg.model_name).quality_estimate.observe(quality.estimate)
         return results
 
-    async def __aenter__(self) -> Self:
-        return self
-
     async def __aexit__(self, *_: object) -> None:
         """Withdraw unfinished segments, slice by slice."""
         cancelled: asyncio.CancelledError | None = None
@@ -207,16 +205,13 @@ class Call:
             opened[number] = OpenText(text, leg, dict.fromkeys(found))
             segments += found
             if not found:
-                self._moved.add(number)
-                self._finished.add(number)
+                self._finish(number)
         if segments:
             leg.pipeline.intake.submit(segments)
             self._unfinished += len(segments)
             self._record.segments += len(segments)
         self._texts |= opened
         self._record.admitted = True
-        if self._finished:
-            self._wake_up.set()
 
     def _progress(self, number: int, segment: Segment) -> None:
         """Note that a segment of a text has a new token or has ended."""
@@ -238,6 +233,11 @@ class Call:
                 self._finished.add(number)
         if not (self._unread or self._unfinished) or segment.options.wants_deltas or self._error:
             self._wake_up.set()
+
+    def _finish(self, number: int) -> None:
+        self._moved.add(number)
+        self._finished.add(number)
+        self._wake_up.set()
 
     def _fail_text(self, number: int, error: DragomanError) -> None:
         """Put an error in the place of a text, or end the call with it where all or nothing is wanted."""

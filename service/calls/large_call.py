@@ -230,11 +230,6 @@ class LargeCall(Call):
             text.content, text.leg, text.read, text.before = texts[number], leg, False, result
             await self._feed(leg, texts, None)
 
-    def _finish(self, number: int) -> None:
-        self._moved.add(number)
-        self._finished.add(number)
-        self._wake_up.set()
-
     def _end_with(self, error: BaseException) -> None:
         super()._end_with(error)
         self._segment_ended.set()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dragoman.errors import DragomanError, FieldViolation, InvalidRequestError
+from service.failures import invalid
 from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_TEMPERATURE, MIN_TEMPERATURE, Sampling
 from service.settings import Settings
 from service.text.translator import Translator
@@ -112,10 +113,3 @@ def raise_if_any(violations: Sequence[FieldViolation]) -> None:
     """
     if violations:
         raise invalid(violations)
-
-
-def invalid(violations: Sequence[FieldViolation]) -> InvalidRequestError:
-    """Make the error of bad fields, at least one."""
-    first = violations[0]
-    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-    return InvalidRequestError(f"{first.field}: {first.description}{more}", violations=violations)

@@ -38,8 +38,7 @@ def serve(arguments: list[str]) -> int:
     settings = load(flags | ({"models": tuple(names)} if names else {}), other_variables={ADDRESS_VARIABLE})
     if print_config:
         settings = _with(settings, model_locations.find(settings, bring_in=False))
-        memory = {"kv_cache": _kv_cache(settings), "model_memory": _model_memory(settings)}
-        print(json.dumps({**settings.model_dump(mode="json"), **memory}, indent=2), flush=True)
+        print(json.dumps(settings.model_dump(mode="json") | _memory(settings), indent=2), flush=True)
         _check_models(settings.model_folders)
         return EXIT_OK
     _allow_descriptors(settings)
@@ -141,32 +140,28 @@ def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) ->
     group.add_argument(flag, action=action, default=argparse.SUPPRESS, choices=choices, metavar=metavar, help=text)
 
 
-def _kv_cache(settings: Settings) -> dict[str, Any]:
-    """Compute the memory of the slots of each model, or the reason why the model cannot be served."""
-
-    def describe(path: Path) -> tuple[str, dict[str, Any]]:
-        manifest = Manifest.read(path)
-        return manifest.name, capacity.describe(manifest, settings)
-
-    return {"formula": KV_CACHE_FORMULA, "models": _of_models(settings, describe)}
-
-
-def _model_memory(settings: Settings) -> dict[str, Any]:
-    """Estimate the total memory of each model, or give the reason why the model cannot be served."""
-
-    def describe(path: Path) -> tuple[str, dict[str, Any]]:
-        bundle = Bundle.listed(path)
-        return bundle.manifest.name, {"bytes": model_cost.estimate(bundle, settings).total_bytes}
-
-    return {"formula": model_cost.FORMULA, "models": _of_models(settings, describe)}
+def _memory(settings: Settings) -> dict[str, Any]:
+    """Compute the memory of the slots of each model and its total memory, or the reason why it cannot be served."""
+    return {
+        "kv_cache": {
+            "formula": KV_CACHE_FORMULA,
+            "models": _of_models(settings, lambda path: capacity.describe(Manifest.read(path), settings)),
+        },
+        "model_memory": {
+            "formula": model_cost.FORMULA,
+            "models": _of_models(
+                settings, lambda path: {"bytes": model_cost.estimate(Bundle.listed(path), settings).total_bytes}
+            ),
+        },
+    }
 
 
-def _of_models(settings: Settings, describe: Callable[[Path], tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+def _of_models(settings: Settings, describe: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     models: dict[str, Any] = {}
     paths: defaultdict[str, list[Path]] = defaultdict(list)
     for path in find_all_bundles(settings.model_folders):
         try:
-            name, description = describe(path)
+            name, description = Manifest.read(path).name, describe(path)
             paths[name].append(path)
             models[name] = {"error": one_name(name, paths[name])} if paths[name][1:] else description
         except BundleError as error:

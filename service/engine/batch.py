@@ -86,11 +86,6 @@ class DecodeBatch:
         began_s = self._began_s  # once: the step may end meanwhile
         return 0.0 if began_s is None else time.monotonic() - began_s
 
-    @property
-    def active(self) -> int:
-        """Segments in slots."""
-        return len(self._scheduler.active)
-
     def forget_metrics(self) -> None:
         """Remove the slots of this batch from the metrics; there is no step after it."""
         self._metrics.slots.dec(self.runner.slots)

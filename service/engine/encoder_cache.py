@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from service.engine.runner import Encode
-from service.lru import LruStore
+from service.queue.result_cache import LruStore
 from service.runtime.interfaces import Memory
 from service.telemetry.metrics import ModelMetrics
 
@@ -29,7 +29,7 @@ class EncoderMemory(NamedTuple):
     encode_s: float
 
 
-class EncoderMemoryCache:
+class EncoderMemoryCache(LruStore[bytes, EncoderMemory]):
     """Encoder memories of one bundle, by the ids of their sources; shared by all threads of its engine.
 
     The key is the ids themselves, and a cache belongs to one bundle, whose hashes were checked. The cache is bounded in
@@ -42,15 +42,9 @@ class EncoderMemoryCache:
         Args:
             limit_bytes: limit of its memory, keys and overhead included; 0: nothing is looked up or kept.
         """
-        self._store: LruStore[bytes, EncoderMemory] = LruStore(limit_bytes, metrics.encoder_memory_cache_bytes.inc)
+        super().__init__(limit_bytes, metrics.encoder_memory_cache_bytes.inc)
         self._lock = threading.Lock()
         self._metrics = metrics
-        self.in_use: Final = limit_bytes > 0
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes held."""
-        return self._store.size_bytes
 
     @staticmethod
     def key(source_ids: Sequence[int]) -> bytes:
@@ -60,7 +54,7 @@ class EncoderMemoryCache:
     def find(self, keys: Iterable[bytes]) -> dict[bytes, EncoderMemory]:
         """Find the memories that the cache has."""
         with self._lock:
-            return {key: memory for key in keys if (memory := self._store.get(key)) is not None}
+            return {key: memory for key in keys if (memory := self.get(key)) is not None}
 
     def keep(self, memories: Mapping[bytes, EncoderMemory]) -> None:
         """Keep a copy of each memory: a view of one row would keep its whole micro-batch in memory."""
@@ -68,13 +62,13 @@ class EncoderMemoryCache:
         evictions = 0
         with self._lock:
             for key, memory in copies.items():
-                evictions += self._store.put(key, memory, memory.values.nbytes + len(key) + _ENTRY_BYTES)
+                evictions += self.put(key, memory, memory.values.nbytes + len(key) + _ENTRY_BYTES)
         self._metrics.encoder_memory_cache_evictions_total.inc(evictions)
 
     def clear(self) -> None:
         """Forget all."""
         with self._lock:
-            self._store.clear()
+            super().clear()
 
 
 class CachingEncoder:
@@ -97,7 +91,7 @@ class CachingEncoder:
 
     def recall(self, sources: Sequence[Sequence[int]]) -> list[Memory | None]:
         """Look up the memories of sources, none empty; None for each source that the cache does not have."""
-        if not self._cache.in_use:
+        if not self._cache.limit_bytes:
             return [None] * len(sources)
         keys = [self._cache.key(source) for source in sources]
         found = self._cache.find(keys)
@@ -116,7 +110,7 @@ class CachingEncoder:
             where the encoder fails on it. A cached memory is the same as a computed one, bit for bit, since a source's
             memory does not depend on the other sources of its run.
         """
-        if not self._cache.in_use:
+        if not self._cache.limit_bytes:
             return [None if memory is None else memory.values for memory in self._run(sources)]
         keys = [self._cache.key(source) for source in sources]
         unique = dict(zip(keys, sources, strict=True))

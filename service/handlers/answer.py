@@ -25,7 +25,6 @@ class HasName(Protocol):
         """The name of the item."""
 
 
-# An answer that is one message, whatever its size.
 _Whole = TypeVar("_Whole", bound=Message)
 _Named = TypeVar("_Named", bound="HasName")
 

@@ -89,7 +89,8 @@ class Gate:
             DeadlineExceededError: the deadline has passed.
             DragomanError: the error with which the server abandons its calls.
         """
-        limit = asyncio.timeout_at(context.deadline_s)  # the event loop's clock is that of `time.monotonic`
+        # The event loop's clock is that of `time.monotonic`. A call may come here after :meth:`abandon`.
+        limit = asyncio.timeout_at(context.deadline_s if self._abandonment is None else 0.0)
         try:
             async with limit:
                 self._limits.add(limit)

@@ -43,7 +43,7 @@ class Detection:
 
     async def ranked(self, request: pb.DetectLanguageRequest, client: str, catalog: Catalog) -> list[list[Guess]]:
         """Estimate which languages the texts of a request may be in, each text alone."""
-        candidates = CandidateLanguages.of(catalog.sources("", ""), catalog.languages())
+        candidates = CandidateLanguages.of(catalog.sources("", ""), catalog.languages)
         html = request.mime_type in TAGGED
         rankings = await self._worker.languages(client, request.contents, candidates, html=html)
         self._count([ranking[0] for ranking in rankings if ranking], catalog)
@@ -65,14 +65,14 @@ class Detection:
         if request.all_or_nothing:
             refuse_any(list(refused.values()))
         html = request.mime_type in TAGGED
-        candidates = CandidateLanguages.of(sources, catalog.languages())
+        candidates = CandidateLanguages.of(sources, catalog.languages)
         detected = await self._worker.agreed_languages(client, contents, candidates, html=html)
         self._count([guess for guess in detected if guess], catalog)
         target, model, all_or_nothing = request.target_language_code, request.model, request.all_or_nothing
         return group_by_language(detected, sources, target, model, refused, all_or_nothing=all_or_nothing)
 
     def _count(self, guesses: Sequence[Guess], catalog: Catalog) -> None:
-        served = catalog.languages()
+        served = catalog.languages
         labels = Counter(guess.language if guess.language in served else _OTHER for guess in guesses)
         for label, count in labels.items():
             self._counts(label).inc(count)

@@ -18,7 +18,7 @@ from service.options import (
 )
 from service.registry.catalog import Choice
 from service.terms import Terms
-from service.wire import HTML, XML
+from service.wire import TAGGED, XML
 
 _PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
 
@@ -60,7 +60,7 @@ def options_of(
         priority=priority_of(asked),
         source_language=chosen.source,
         target_language=chosen.target,
-        has_tags=asked.mime_type in (HTML, XML),
+        has_tags=asked.mime_type in TAGGED,
         xml=_xml_tags(wanted.xml_tags) if asked.mime_type == XML else None,
         alternatives=wanted.alternatives,
         mean_log_probability=wanted.mean_log_probability,

@@ -241,7 +241,7 @@ class Planner:
         )
         refusals: dict[ServedModel, DragomanError] = {}
         for source in sources:
-            first = catalog.choose(request.model, source, request.target_language_code).first
+            first = catalog.choose(request.model, source, request.target_language_code).models[0]
             if first.pipeline is None:
                 return
             if first not in refusals:

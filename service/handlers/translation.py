@@ -42,6 +42,7 @@ class TranslationHandlers:
         gate: lets calls in.
         settings: settings of the server.
         glossaries: the stored glossaries.
+        languages: detects languages.
         planner: makes calls.
     """
 
@@ -69,12 +70,8 @@ class TranslationHandlers:
         self._callers = callers
         self._access_log = access_log or AccessLog(metrics)
         worker = TextWorker(settings)
-        self._languages = Detection(settings, metrics, worker)
-        self.planner = Planner(gate, settings, metrics, worker, self.glossaries, self._languages, memory)
-
-    async def load_detection(self) -> None:
-        """Load the data of the language detector; a call that needs them earlier waits for them."""
-        await self._languages.load()
+        self.languages = Detection(settings, metrics, worker)
+        self.planner = Planner(gate, settings, metrics, worker, self.glossaries, self.languages, memory)
 
     def identify(
         self,
@@ -190,7 +187,7 @@ class TranslationHandlers:
     async def rankings(self, request: pb.DetectLanguageRequest, context: CallContext) -> list[list[Guess]]:
         """Estimate which languages the texts of a running call may be in, the most probable first."""
         async with self.gate.limited(context):
-            return await self._languages.ranked(request, context.caller.name, self.gate.catalog())
+            return await self.languages.ranked(request, context.caller.name, self.gate.catalog())
 
     async def list_models(self, request: pb.ListModelsRequest, context: CallContext) -> pb.ListModelsResponse:
         """List the models and their limits."""

@@ -1,14 +1,11 @@
 """Answers of protocols whose clients expect each text back: in the target language already, or in an unknown one."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from dragoman import language
 from dragoman.errors import UnknownLanguagePairError, from_text_error
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
-from service.registry.catalog import Catalog
-from service.text.detection import Guess, most_frequent
 
 _UNKNOWN_PAIR: Final = UnknownLanguagePairError.reason
 
@@ -27,16 +24,6 @@ def texts_of(asked: pb.TranslateTextRequest, answer: pb.TranslateTextResponse) -
     """
     target = asked.target_language_code
     return [or_itself(each, text, target) for each, text in zip(answer.translations, asked.contents, strict=True)]
-
-
-def languages_of(texts: Sequence[pb.TranslatedText], catalog: Catalog, target: str) -> list[str]:
-    """Give the detected language of each text.
-
-    A text without a detected language gets the language from which it was translated, see `group_by_language`.
-    """
-    detected = [Guess(each.detected_language_code, each.detection_confidence) for each in texts]
-    common = most_frequent(detected, catalog.sources("", target), catalog.first_source(target))
-    return [guess.language or common for guess in detected]
 
 
 def or_itself(translated: pb.TranslatedText, text: str, target: str) -> pb.TranslatedText:

@@ -7,7 +7,8 @@ from typing import Final
 from dragoman import language
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, raise_if_any
+from service.calls.limits import bad_beam, bad_prefix, bad_sampling, raise_if_any
+from service.failures import invalid
 from service.handlers.glossaries import Glossaries
 from service.handlers.options import options_of, sampling_of
 from service.handlers.route import Route
@@ -24,6 +25,7 @@ _QUOTED: Final = 32  # characters of a bad value that a message repeats
 _MOST_XML_TAGS: Final = 100  # of each kind
 # A translation into a script of three bytes a character has about three times the bytes of its Latin source.
 _TIMES_ITS_SOURCE: Final = 3
+OTHERS_TAKE_MORE: Final = "StreamTranslateText and BatchTranslateText take more"
 _ALIGNMENT_TEXTS: Final = 2  # the alignments of a translation take the room of this number of translations
 
 # The message with the options for all texts of a call.
@@ -109,11 +111,7 @@ def route(
 
 def check_texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> None:
     """Check the fields of a request that its route does not depend on: its texts and its id."""
-    violations = _texts(request, settings, one_answer=one_answer)
-    if request.request_id:
-        violations += _request_id(request)
-    if violations:
-        raise invalid(violations)
+    raise_if_any([*_texts(request, settings, one_answer=one_answer), *_request_id(request)])
 
 
 def check_undetected(
@@ -202,7 +200,7 @@ def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: 
         beside = f" with {' and '.join(asked)} of each" if asked else ""
         rule = (
             f"must be at most {limit_bytes} bytes together{beside}, are {size}: the answer is one message of at most "
-            f"{settings.max_answer_bytes} bytes; StreamTranslateText and BatchTranslateText take more"
+            f"{settings.max_answer_bytes} bytes; {OTHERS_TAKE_MORE}"
         )
         violations.append(FieldViolation("contents", rule))
     return violations
@@ -234,7 +232,7 @@ def _untold(request: _Asked | pb.ScoreTextRequest, chosen: Choice, catalog: Cata
         yield FieldViolation(
             "target_language_code", f"required: model {name} writes {len(languages.targets)} languages"
         )
-    elif not (request.target_language_code or request.model) and catalog.needs_target():
+    elif not (request.target_language_code or request.model) and catalog.needs_target:
         yield FieldViolation("target_language_code", "required: there is a language that is translated into several")
 
 

@@ -87,16 +87,6 @@ class Mailbox:
         """Call `on_progress` of all decodes on this loop; without a loop, the engine's threads call it."""
         self._loop = loop
 
-    @property
-    def queued_segments(self) -> int:
-        """Number of waiting decodes."""
-        return len(self.waiting)
-
-    @property
-    def queued_source_tokens(self) -> int:
-        """Source tokens of the waiting decodes; a decode counts once for each slot that it takes."""
-        return self.waiting.load.source_tokens
-
     def submit(self, decodes: Sequence[Decode], *, let_in: bool = False, again: bool = False) -> None:
         """Queue all decodes, or none; the arguments, and the errors, are those of :meth:`Admission.admit`."""
         now_s = time.monotonic()

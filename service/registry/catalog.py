@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
 from dragoman import language
@@ -133,11 +133,6 @@ class Choice(NamedTuple):
     pivot: "Choice | None" = None
 
     @property
-    def first(self) -> ServedModel:
-        """The model that reads the texts of the request."""
-        return self.pivot.model if self.pivot else self.model
-
-    @property
     def models(self) -> tuple[ServedModel, ...]:
         """All models that translate the texts, in this order."""
         return (*(self.pivot.models if self.pivot else ()), self.model)
@@ -158,10 +153,7 @@ class Catalog:
         """
         self._pivot_language = pivot_language
         self._models = sorted(models, key=lambda model: model.manifest.name)
-        self.pairs = cache(self._pairs)
-        self.languages = cache(self._all_languages)
         self._known_sources = lru_cache(maxsize=64)(self._sources)
-        self.needs_target = cache(self._needs_target)
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models)
@@ -214,15 +206,17 @@ class Catalog:
 
     def first_source(self, target: str = "") -> str:
         """Give the first language with a translation into `target`, if any, for texts whose language is unknown."""
-        return next(iter(self.sources("", target) or self.pairs()))
+        return next(iter(self.sources("", target) or self.pairs))
 
-    def _all_languages(self) -> frozenset[str]:
-        """Collect the codes of all languages that a model reads or writes."""
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """The codes of all languages that a model reads or writes."""
         manifests = [model.manifest for model in self._models]
         return frozenset(code for each in manifests for code in (*each.source_languages, *each.target_languages))
 
-    def _pairs(self) -> dict[str, list[str]]:
-        """List the languages into which each source language can be translated; in the order of the models."""
+    @cached_property
+    def pairs(self) -> dict[str, list[str]]:
+        """The languages into which each source language can be translated; in the order of the models."""
         pairs: dict[str, dict[str, None]] = {}
         manifests = [model.manifest for model in self._models]
         for manifest in manifests:
@@ -235,9 +229,10 @@ class Catalog:
                     pairs[source].update(dict.fromkeys(code for code in beyond if not language.covers(code, source)))
         return {source: [target for target in targets if target != source] for source, targets in pairs.items()}
 
-    def _needs_target(self) -> bool:
-        """Tell whether a language is translated into several others, so that a request has to name its target."""
-        return any(len(targets) > 1 for targets in self.pairs().values())
+    @cached_property
+    def needs_target(self) -> bool:
+        """Whether a language is translated into several others, so that a request has to name its target."""
+        return any(len(targets) > 1 for targets in self.pairs.values())
 
     def _sources(self, name: str, target: str) -> tuple[str, ...]:
         models = self._candidates(name)

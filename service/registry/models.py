@@ -51,8 +51,10 @@ class ModelRegistry:
         self._open = False
         self._stopping = False
         self.failed = asyncio.Event()
-        metrics.queue_segments.set_function(lambda: sum(each.queued_segments for each in self._mailboxes()))
-        metrics.queue_source_tokens.set_function(lambda: sum(each.queued_source_tokens for each in self._mailboxes()))
+        metrics.queue_segments.set_function(lambda: sum(len(each.waiting) for each in self._mailboxes()))
+        metrics.queue_source_tokens.set_function(
+            lambda: sum(each.waiting.load.source_tokens for each in self._mailboxes())
+        )
         for priority in Priority:
             gauge = metrics.queue_priority_source_tokens.labels(priority.name.lower())
             gauge.set_function(partial(self._queued_source_tokens, priority))
@@ -148,7 +150,7 @@ class ModelRegistry:
 
     def _switch(self, models: tuple[ServedModel, ...]) -> None:
         for name in set(self.names) - {model.name for model in models}:
-            self._metrics.forget_model(name)
+            self._metrics.model_info.remove(name)
         self._served = models
         for model in models:
             self._metrics.describe_model(model.name, model.manifest.precision, self._device)

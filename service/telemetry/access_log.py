@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, partial
 from json.encoder import encode_basestring as quoted
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 import grpc
 import structlog
@@ -15,10 +15,9 @@ import structlog
 from dragoman.errors import DragomanError
 from service import wire
 from service.segment import Origin, Segment
+from service.settings import LogRequests
 from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
-
-LogRequests = Literal["all", "errors", "none"]
 
 # The line of one call is made by hand, with a template: at a thousand calls a second a general renderer takes one
 # twentieth of a core. docs/observability.md says what each field means.

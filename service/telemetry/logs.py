@@ -9,15 +9,14 @@ import select
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 from grpc._cython import cygrpc
 
+from service.settings import LogFormat
 from service.telemetry.line_writer import LineWriter
 from service.telemetry.metrics import Metrics
-
-LogFormat = Literal["auto", "console", "json"]
 
 _GRPCIO: Final = cygrpc.__name__  # the logger of grpcio
 _SHARED: Final[list[structlog.typing.Processor]] = [
@@ -48,8 +47,9 @@ def running(log_format: LogFormat, metrics: Metrics) -> Iterator[Log]:
         log_format: lines for people, JSON, or auto: for people on a terminal, else JSON.
     """
     descriptor = _standard_error()
-    writer = LineWriter(descriptor, metrics.log_lines_dropped_total.inc)
-    handler, as_json = _configured(log_format, descriptor, writer.write, writer.drop)
+    dropped = metrics.log_lines_dropped_total.inc
+    writer = LineWriter(descriptor, dropped)
+    handler, as_json = _configured(log_format, descriptor, writer.write, dropped)
     try:
         yield Log(writer.write, as_json)
     finally:

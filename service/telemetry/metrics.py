@@ -67,24 +67,16 @@ class _Family(NamedTuple):
 
 
 # As with fields of a dataclass: the attribute of the class is the description, that of an object is the metric.
-def _counter(text: str, *labels: str) -> Any:
-    return _Family(Counter, text, labels)
-
-
-def _counters(text: str, label: str, series: tuple[str, ...]) -> Any:
-    return _Family(Counter, text, (label,), series=series)
+def _counter(text: str, *labels: str, series: tuple[str, ...] = ()) -> Any:
+    return _Family(Counter, text, labels, series=series)
 
 
 def _gauge(text: str, *labels: str) -> Any:
     return _Family(Gauge, text, labels)
 
 
-def _histogram(text: str, *labels: str, buckets: tuple[float, ...]) -> Any:
+def _histogram(text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS_S) -> Any:
     return _Family(Histogram, text, labels, buckets)
-
-
-def _latency(text: str, *labels: str) -> Any:
-    return _histogram(text, *labels, buckets=LATENCY_BUCKETS_S)
 
 
 class ModelMetrics:
@@ -93,14 +85,14 @@ class ModelMetrics:
     Several threads share the gauges, so each moves them with ``inc`` and ``dec`` and never sets them.
     """
 
-    queue_duration_seconds: Histogram = _latency(
+    queue_duration_seconds: Histogram = _histogram(
         "Time from the submission of a segment until an engine thread takes it. It is encoded next, and may then "
         "wait for a slot: that is not counted."
     )
-    encode_duration_seconds: Histogram = _latency(
+    encode_duration_seconds: Histogram = _histogram(
         "Time of one run of the encoder, over one segment or several; what is kept needs none."
     )
-    decode_step_duration_seconds: Histogram = _latency(
+    decode_step_duration_seconds: Histogram = _histogram(
         "Time of one decode step: the run of the decoder over the active slots, and log-probabilities and beam "
         "search where they are asked for."
     )
@@ -132,8 +124,8 @@ class ModelMetrics:
         "How probable it is that a reader accepts the translation of a segment, where a request asked for that.",
         buckets=QUALITY_BUCKETS,
     )
-    failed_runs_total: Mapping[str, Counter] = _counters(
-        "Runs of a graph that failed and were run again in halves, or were of one segment.", "graph", GRAPHS
+    failed_runs_total: Mapping[str, Counter] = _counter(
+        "Runs of a graph that failed and were run again in halves, or were of one segment.", "graph", series=GRAPHS
     )
     cancelled_tokens_saved_total: Counter = _counter(
         "Target tokens not decoded because a segment was cancelled or past its deadline. An estimate: each would "
@@ -146,11 +138,11 @@ class ModelMetrics:
         "Segments of answered texts that have terms of a glossary, or placeholders that are protected."
     )
     glossary_misses_total: Counter = _counter("Such terms and placeholders that answers name as missing.")
-    segments_total: Mapping[str, Counter] = _counters(
+    segments_total: Mapping[str, Counter] = _counter(
         "Segments that left an engine or its queue, and why they ended, INTERNAL where it failed; identical ones "
         "that shared a decoding count once.",
         "reason",
-        SEGMENT_ENDS,
+        series=SEGMENT_ENDS,
     )
     encoder_memory_cache_hits_total: Counter = _counter(
         "Sources whose encoder memory was kept, or was made for an equal source of the same run."
@@ -192,8 +184,10 @@ class Metrics:
     """The metrics of one server, in a registry of their own; an attribute is named like its metric without prefix."""
 
     requests_total: Counter = _counter("RPCs that have ended, with an answer or not.", "method", "code", "protocol")
-    request_duration_seconds: Histogram = _latency("Time from the arrival of an RPC to its end.", "method", "protocol")
-    time_to_first_token_seconds: Histogram = _latency(
+    request_duration_seconds: Histogram = _histogram(
+        "Time from the arrival of an RPC to its end.", "method", "protocol"
+    )
+    time_to_first_token_seconds: Histogram = _histogram(
         "Time from the submission of a segment to its first token, observed at its end; 0 where its result was kept."
     )
     rejected_total: Counter = _counter(
@@ -248,7 +242,7 @@ class Metrics:
     )
     model_memory_budget_bytes: Gauge = _gauge("Memory that models may take together; 0: as much as they need.")
     model_waiting_calls: Gauge = _gauge("Calls that wait for a model to be loaded.")
-    model_wait_duration_seconds: Histogram = _latency(
+    model_wait_duration_seconds: Histogram = _histogram(
         "Time that a call waited for its models, where one was not in memory."
     )
     document_failures_total: Counter = _counter(
@@ -297,10 +291,6 @@ class Metrics:
     def describe_model(self, model: str, precision: str, device: str) -> None:
         """Export ``dragoman_model_info`` for one served model."""
         self.model_info.labels(model).info({"precision": precision, "device": device})
-
-    def forget_model(self, model: str) -> None:
-        """Export ``dragoman_model_info`` no more for a model that is not served any more."""
-        self.model_info.remove(model)
 
     def tell_memory(self, sizes_bytes: Mapping[str, int]) -> None:
         """Export ``dragoman_model_memory_bytes`` for the models that are in memory, and for no others."""

@@ -5,11 +5,12 @@ from functools import cached_property, lru_cache, partial
 from typing import Final, NamedTuple
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
-from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.errors import FieldViolation
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service import plugins
 from service.decode import Decode
+from service.failures import invalid
 from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
@@ -189,7 +190,8 @@ class Translator:
                 changed = aligned or options.decoding.sampling is not None
                 decoding = _of_segment(options.decoding, number, aligned=aligned) if changed else options.decoding
                 if len(ids) > most_tokens:
-                    raise _uncuttable(field, len(ids), most_tokens)
+                    most = f"a part that cannot be cut must be at most {most_tokens} tokens of the model"
+                    raise invalid([FieldViolation(field, f"{most}, one is {len(ids)}")])
                 decode = self._decode(text, ids, frame, decoding, options, prefix_ids, plan)
                 segment = Segment(decode, options, len(ids), on_progress)
                 source = SegmentText(read, start, len(frame.prefix)) if aligned else None
@@ -265,11 +267,6 @@ def _judged(text: str, plan: TermPlan | None, tags: Tags | None) -> str:
     if plan is not None:
         spans += plan.replaced
     return without(text, sorted(spans))
-
-
-def _uncuttable(field: str, tokens: int, limit: int) -> InvalidRequestError:
-    most = f"a part that cannot be cut must be at most {limit} tokens of the model, one is {tokens}"
-    return InvalidRequestError(f"{field}: {most}", violations=[FieldViolation(field, most)])
 
 
 def _of_segment(decoding: Decoding, number: int, *, aligned: bool) -> Decoding:

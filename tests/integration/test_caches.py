@@ -160,7 +160,7 @@ class Conversation:
             await asyncio.to_thread(self.engine.stop)
         for batch in self.engine.batches:
             assert violations(snapshot_of(batch)) == []
-            assert batch.active == 0
+            assert len(batch.runner.scheduler.active) == 0
 
     async def call(self, caller: Caller) -> None:
         for _ in range(caller.rounds):

@@ -302,8 +302,8 @@ class Rehearsal:
             np.testing.assert_array_equal(memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
 
     def _check_ends(self) -> None:
-        assert self.mailbox.unfinished == self.mailbox.queued_segments == self.mailbox.queued_source_tokens == 0
-        assert [batch.active for batch in self.batches] == [0] * len(self.batches)
+        assert self.mailbox.unfinished == len(self.mailbox.waiting) == self.mailbox.waiting.load.source_tokens == 0
+        assert [len(batch.runner.scheduler.active) for batch in self.batches] == [0] * len(self.batches)
         assert self._metric("slots_active") == 0
         # A search that is cut short counts none: what it would have given is not known.
         ended = [each for each in self.segments if each.slots == 1 or each.finish_reason in LASTING]
@@ -509,7 +509,7 @@ class Conversation:
         assert self.engine.ended.result(timeout=PATIENCE_S) is None
         for batch in self.engine.batches:
             assert violations(snapshot_of(batch)) == []
-            assert batch.active == 0
+            assert len(batch.runner.scheduler.active) == 0
 
     async def _call(self, caller: Caller) -> None:
         for _ in range(caller.rounds):

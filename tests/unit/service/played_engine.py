@@ -36,7 +36,7 @@ class PlayedEngine:
 
     async def taken(self, count: int, *, hypotheses: int = 1) -> list[Decode]:
         """Takes segments as an engine does, as soon as so many wait; with slots for the hypotheses of each."""
-        await until(lambda: self.mailbox.queued_segments >= count)
+        await until(lambda: len(self.mailbox.waiting) >= count)
         return self.mailbox.take(0, count * hypotheses, wait=False) or []
 
     def step(self, segment: Decode) -> None:

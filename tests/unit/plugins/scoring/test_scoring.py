@@ -138,7 +138,7 @@ async def test_an_engine_that_is_broken_ends_the_call_and_so_does_a_cancellation
 @pytest.mark.parametrize("server_settings", [{"queue_source_tokens": 32}], indirect=True)
 async def test_a_full_queue_refuses_pairs(played) -> None:
     first = asyncio.create_task(method.score(played.handlers, request_of(*[("good morning tom", "tom")] * 9), CONTEXT))
-    await until(lambda: played.mailbox.queued_segments > 0)
+    await until(lambda: len(played.mailbox.waiting) > 0)
     with pytest.raises(QueueFullError):
         await method.score(played.handlers, request_of(*[("good morning tom", "tom")] * 9), CONTEXT)
     first.cancel()
@@ -148,7 +148,7 @@ async def test_a_full_queue_refuses_pairs(played) -> None:
 @pytest.mark.parametrize("server_settings", [{"queue_source_tokens": 64}], indirect=True)
 async def test_a_long_translation_fills_the_queue_as_a_long_source_does(played) -> None:
     first = asyncio.create_task(method.score(played.handlers, request_of(*[("tom", "good morning tom")] * 8), CONTEXT))
-    await until(lambda: played.mailbox.queued_segments > 0)
+    await until(lambda: len(played.mailbox.waiting) > 0)
     with pytest.raises(QueueFullError):  # else it would wait for the engine, which does nothing
         async with asyncio.timeout(20):
             await method.score(played.handlers, request_of(*[("tom", "good morning tom")] * 8), CONTEXT)

@@ -60,7 +60,7 @@ def test_every_thread_is_checked_and_nothing_is_left_or_counted(
     monkeypatch.setattr(DecoderStep, "run", lambda step, *rows: [seen.add(id(step)), run(step, *rows)][1])
     run_check(engine, fp32)
     assert len(seen) == 3
-    assert [batch.active for batch in engine.batches] == [0, 0, 0]
+    assert [len(batch.runner.scheduler.active) for batch in engine.batches] == [0, 0, 0]
     reserved = {"dragoman_processes", "dragoman_slots", "dragoman_kv_cache_bytes"}
     samples = [sample for family in metrics.registry.collect() for sample in family.samples]
     counted = {sample.name for sample in samples if sample.value and not sample.name.endswith("_created")}

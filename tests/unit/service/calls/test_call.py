@@ -62,7 +62,7 @@ async def test_what_is_unfinished_is_withdrawn_at_the_end(mailbox, intake) -> No
     async with call_of(Call, intake) as call:
         await call.add(["a" * 200, "b" * 200])
         assert mailbox.unfinished == 400
-    assert mailbox.unfinished == mailbox.queued_segments == 0
+    assert mailbox.unfinished == len(mailbox.waiting) == 0
 
 
 def narrow(options: RequestOptions, text_bytes: int) -> None:
@@ -74,7 +74,7 @@ async def test_plain_texts_are_not_asked_for_again(mailbox, intake, monkeypatch:
     monkeypatch.setattr(mailbox.admission, "precheck", narrow)
     async with call_of(Call, intake) as call:
         await call.add(["a" * 6])
-        assert mailbox.queued_segments == 6
+        assert len(mailbox.waiting) == 6
 
 
 @pytest.mark.parametrize(("kind", "length"), [(Call, 6), (LargeCall, 600)])
@@ -87,11 +87,11 @@ async def test_html_is_refused_when_it_is_known_how_much_of_it_is_text(
     async with call_of(kind, intake, html=True, record=record) as call:
         with pytest.raises(QueueFullError):
             await call.add(["a" * length])
-    assert mailbox.queued_segments == 0
+    assert len(mailbox.waiting) == 0
     assert not record.admitted
     async with call_of(kind, intake, html=True) as call:
         await call.add(["a" * 5])
-        assert mailbox.queued_segments == 5
+        assert len(mailbox.waiting) == 5
 
 
 async def test_a_small_call_is_let_in_or_refused_as_a_whole(mailbox, intake) -> None:
@@ -100,7 +100,7 @@ async def test_a_small_call_is_let_in_or_refused_as_a_whole(mailbox, intake) -> 
         await first.add(["aa"])
         with pytest.raises(QueueFullError):
             await call.add(["a" * 300, "a" * 100])
-        assert mailbox.queued_segments == 2
+        assert len(mailbox.waiting) == 2
         assert not record.admitted
     assert mailbox.unfinished == 0
 
@@ -113,7 +113,7 @@ async def test_a_bad_text_ends_a_call_of_all_or_nothing_before_any_is_queued(mai
     async with call_of(LargeCall, intake, all_or_nothing=True) as call:
         with pytest.raises(InvalidRequestError, match=r"contents\[1\]"):
             await call.add(["a", "a" * 2_000_000])
-    assert mailbox.queued_segments == 0
+    assert len(mailbox.waiting) == 0
 
 
 async def test_a_call_whose_segments_have_all_ended_before_anybody_waits_still_has_its_error(mailbox, intake) -> None:

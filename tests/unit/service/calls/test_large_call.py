@@ -58,10 +58,10 @@ def reservations(mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> list[Rese
 
 async def queued_at_each_step(mailbox: Mailbox, task: asyncio.Task) -> list[int]:
     """How many segments wait, seen by another task whenever it has its turn."""
-    seen = [mailbox.queued_segments]
+    seen = [len(mailbox.waiting)]
     while not task.done():
         await asyncio.sleep(0)
-        seen.append(mailbox.queued_segments)
+        seen.append(len(mailbox.waiting))
     return seen
 
 
@@ -75,12 +75,12 @@ async def test_others_have_their_turn_while_many_segments_are_submitted_and_with
         async def come_and_go() -> None:
             async with call_of(LargeCall, intake) as call:
                 await call.add([LARGE])
-                await until(lambda: mailbox.queued_segments >= WINDOW)
+                await until(lambda: len(mailbox.waiting) >= WINDOW)
 
         seen = await queued_at_each_step(mailbox, asyncio.create_task(come_and_go()))
         assert max(seen) >= WINDOW
         assert 0 < longest_stride(seen) <= AT_ONCE
-        assert mailbox.queued_segments == mailbox.unfinished == 0
+        assert len(mailbox.waiting) == mailbox.unfinished == 0
 
 
 async def test_a_call_has_a_bounded_number_of_segments_on_their_way(mailbox, intake) -> None:
@@ -90,7 +90,7 @@ async def test_a_call_has_a_bounded_number_of_segments_on_their_way(mailbox, int
         seen, left = [0], MANY
         while left:
             await asyncio.sleep(0)
-            seen.append(mailbox.queued_segments)
+            seen.append(len(mailbox.waiting))
             if len(seen) % 20 == 0:
                 left -= len(finish(mailbox, 100))
         await waiting
@@ -108,7 +108,7 @@ async def test_a_full_queue_takes_a_large_call_in_portions() -> None:
         done, longest = 0, 0
         while done < MANY:
             await asyncio.sleep(0)
-            longest = max(longest, mailbox.queued_source_tokens)
+            longest = max(longest, mailbox.waiting.load.source_tokens)
             done += len(finish(mailbox, 20))
         await fed
         await call.done()
@@ -119,7 +119,7 @@ async def test_what_is_still_to_come_of_a_call_counts_for_its_own_client_and_for
     mailbox.submit([Decode([1, 2], 8, client="c", text_bytes=1)])  # by which a byte is two tokens
     async with call_of(LargeCall, intake) as call:
         await call.add(["a" * 12_000])
-        await until(lambda: mailbox.queued_segments > 1)
+        await until(lambda: len(mailbox.waiting) > 1)
         mailbox.submit([Decode([1, 2], 8, client="b", text_bytes=1)])
         with pytest.raises(QueueFullError):
             mailbox.submit([Decode([1, 2], 8, client="a", text_bytes=1)])
@@ -132,8 +132,8 @@ async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(mailbox, 
         await call.add([LARGE])
         [reservation] = reservations
         assert reservation.text_bytes == MANY
-        await until(lambda: mailbox.queued_segments > PORTION)
-        assert reservation.text_bytes == MANY - mailbox.queued_segments
+        await until(lambda: len(mailbox.waiting) > PORTION)
+        assert reservation.text_bytes == MANY - len(mailbox.waiting)
         left = MANY
         while left:
             await asyncio.sleep(0)
@@ -150,11 +150,11 @@ async def test_what_is_left_of_a_text_that_has_failed_is_not_still_to_come(
     async with asyncio.timeout(60), call_of(LargeCall, intake, translator=translator) as call:
         await call.add([first, LARGE])
         [reservation] = reservations
-        await until(lambda: mailbox.queued_segments > 0)
+        await until(lambda: len(mailbox.waiting) > 0)
         if first == LARGE:
             fail_one(mailbox, FAILED)
-        await until(lambda: mailbox.queued_segments >= WINDOW)
-        assert reservation.text_bytes == MANY - mailbox.queued_segments
+        await until(lambda: len(mailbox.waiting) >= WINDOW)
+        assert reservation.text_bytes == MANY - len(mailbox.waiting)
 
 
 async def test_one_who_leaves_in_the_middle_leaves_nothing(mailbox, intake) -> None:
@@ -163,7 +163,7 @@ async def test_one_who_leaves_in_the_middle_leaves_nothing(mailbox, intake) -> N
             await call.feed([LARGE])
 
     running = asyncio.create_task(come())
-    await until(lambda: mailbox.queued_segments > AT_ONCE)
+    await until(lambda: len(mailbox.waiting) > AT_ONCE)
     running.cancel()  # at the submission ...
     await asyncio.sleep(0)
     running.cancel()  # ... and at the withdrawal
@@ -203,7 +203,7 @@ async def test_a_translation_into_the_pivot_language_may_be_larger_than_a_text_o
     async with asyncio.timeout(60), LargeCall(parts, worker, Metrics(), CallStats("TranslateText")) as call:
         await call.add(["aaaa", "aaaaa"])
         finish(mailbox, 4)
-        await until(lambda: next_mailbox.queued_segments > 0)
+        await until(lambda: len(next_mailbox.waiting) > 0)
         finish(next_mailbox, 12)
         fine, large = (await call.done()).values()
         assert isinstance(fine, TextResult)
@@ -225,7 +225,7 @@ async def test_a_text_that_ends_while_its_call_does_goes_to_no_next_model(mailbo
 async def test_what_has_failed_meanwhile_is_not_read_to_its_end(mailbox, intake) -> None:
     async with streaming(intake) as call:
         fed = asyncio.create_task(call.feed([LARGE, "b"]))
-        await until(lambda: mailbox.queued_segments > 0)
+        await until(lambda: len(mailbox.waiting) > 0)
         fail_one(mailbox, FAILED)
         await fed
         assert mailbox.unfinished == 1
@@ -257,7 +257,7 @@ async def test_an_error_of_a_segment_ends_the_submission(mailbox, intake) -> Non
     record = CallStats("TranslateText")
     async with streaming(intake, record=record, all_or_nothing=True) as call:
         submission = asyncio.create_task(call.feed([LARGE]))
-        await until(lambda: mailbox.queued_segments > 0)
+        await until(lambda: len(mailbox.waiting) > 0)
         fail_one(mailbox, FAILED)
         with pytest.raises(TextFailedError):
             await submission
@@ -268,7 +268,7 @@ async def test_an_error_of_a_segment_ends_the_submission(mailbox, intake) -> Non
 async def test_a_server_that_closes_ends_a_call_that_is_being_fed(mailbox, intake) -> None:
     async with call_of(LargeCall, intake) as call:
         await call.add([LARGE])
-        await until(lambda: mailbox.queued_segments > 0)
+        await until(lambda: len(mailbox.waiting) > 0)
         mailbox.close()
         with pytest.raises(DrainingError):
             await call.done()

@@ -119,9 +119,9 @@ def test_a_segment_joins_between_two_steps(driven: DrivenBatch, sources: list[li
     driven.submit(late)
     driven.step()
     assert (len(early.target_ids), len(late.target_ids)) == (2, 1)
-    assert driven.batch.active == 2
+    assert len(driven.batch.runner.scheduler.active) == 2
     driven.exhaust()
-    assert driven.batch.active == 0
+    assert len(driven.batch.runner.scheduler.active) == 0
 
 
 def test_more_are_encoded_than_there_are_slots_and_admitted_in_order(
@@ -139,7 +139,7 @@ def test_more_are_encoded_than_there_are_slots_and_admitted_in_order(
     segments = [Decode(source, 2, on_progress=ended.append) for source in sources]
     driven.submit(*segments)
     driven.step()
-    assert (runs, driven.batch.active) == ([len(sources)], 1)
+    assert (runs, len(driven.batch.runner.scheduler.active)) == ([len(sources)], 1)
     assert [segment.status for segment in segments[1:]] == [DecodeStatus.ENCODING] * (len(sources) - 1)
     driven.exhaust()
     assert ended == segments
@@ -216,7 +216,7 @@ def test_what_waits_encoded_is_answered_when_the_batch_fails(sessions: Sessions,
     driven.batch.fail(InternalError("broken"))
     assert sorted(map(id, told)) == sorted(map(id, segments))
     driven.step()
-    assert (driven.batch.active, driven.mailbox.unfinished) == (0, 0)
+    assert (len(driven.batch.runner.scheduler.active), driven.mailbox.unfinished) == (0, 0)
 
 
 @pytest.mark.parametrize("priority", Priority, ids=lambda priority: priority.name)
@@ -300,7 +300,7 @@ def test_what_is_encoded_and_ready_counts_as_what_a_thread_is_to_decode(
     driven = sessions.driven(slots=slots)
     driven.submit(*(Decode(sources[0], 1) for _ in range(slots + ready)))
     driven.step()
-    assert (driven.batch.active, driven.mailbox.unfinished) == (0, ready)
+    assert (len(driven.batch.runner.scheduler.active), driven.mailbox.unfinished) == (0, ready)
     other = driven.mailbox.register_worker()
     driven.step()
     # Segments that were ready count among those that a thread decodes before the next thread gets any.
@@ -339,7 +339,7 @@ def test_a_cancelled_segment_leaves_before_the_next_token(driven: DrivenBatch, s
     driven.mailbox.cancel([leaves])
     driven.step()
     assert (leaves.status, len(leaves.target_ids)) == (DecodeStatus.CANCELLED, 1)
-    assert driven.batch.active == 1
+    assert len(driven.batch.runner.scheduler.active) == 1
     driven.exhaust()
     assert len(stays.target_ids) == 8
 
@@ -391,7 +391,7 @@ def test_the_queue_ends_where_an_engine_thread_takes_a_segment_not_where_it_gets
     segments = [Decode(source, 8) for source in sources[:3]]
     driven.submit(*segments)
     driven.step()
-    assert (driven.batch.active, driven.mailbox.queued_segments) == (1, 0)
+    assert (len(driven.batch.runner.scheduler.active), len(driven.mailbox.waiting)) == (1, 0)
     taken_s = sum(segment.admitted_s - segment.submitted_s for segment in segments)
     assert driven.metric("queue_duration_seconds_count") == 3
     driven.exhaust()
@@ -618,7 +618,7 @@ def test_failure_answers_everyone_in_a_slot(driven: DrivenBatch, sources: list[l
     driven.batch.fail(failure)  # again: nothing is left
     assert sorted(map(id, told)) == sorted(map(id, segments))
     assert {segment.error for segment in segments} == {failure}
-    assert driven.mailbox.unfinished == driven.batch.active == driven.metric("slots_active") == 0
+    assert driven.mailbox.unfinished == len(driven.batch.runner.scheduler.active) == driven.metric("slots_active") == 0
 
 
 def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -643,7 +643,7 @@ def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, mo
     driven.batch.fail(InternalError("broken"))
     assert sorted(map(id, told)) == sorted(map(id, [expired, *segments]))
     assert isinstance(expired.error, DeadlineExceededError)
-    assert driven.mailbox.unfinished == driven.batch.active == driven.metric("slots_active") == 0
+    assert driven.mailbox.unfinished == len(driven.batch.runner.scheduler.active) == driven.metric("slots_active") == 0
 
 
 def test_a_segment_that_failed_alone_is_answered_where_the_encoder_breaks_after_it(

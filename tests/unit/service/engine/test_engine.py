@@ -172,7 +172,7 @@ async def test_failure_answers_every_waiter_and_ends_the_engine(make: Make, mail
     assert await asyncio.to_thread(wait_idle, mailbox, PATIENCE_S)
     await asyncio.to_thread(engine.stop)
     assert engine.ended.exception(PATIENCE_S) is gate.error
-    assert [batch.active for batch in engine.batches] == [0] * THREADS
+    assert [len(batch.runner.scheduler.active) for batch in engine.batches] == [0] * THREADS
     assert told.empty()
 
 

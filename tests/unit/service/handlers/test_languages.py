@@ -238,7 +238,7 @@ async def test_a_deadline_holds_for_all_parts(stopped: PlayedEngine) -> None:
         await stopped.handlers.translate(request_of(GERMAN, FRENCH), context)
     with pytest.raises(DeadlineExceededError):
         await stopped.handlers.detect(pb.DetectLanguageRequest(contents=[GERMAN] * 100), context)
-    assert stopped.mailbox.queued_segments == 0
+    assert len(stopped.mailbox.waiting) == 0
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ async def test_what_one_model_refuses_no_model_begins(closed_played, manifest: M
     closed_played.gate.open(Catalog([closed, *others]))
     with pytest.raises(DrainingError):
         await translated(closed_played, GERMAN, FRENCH)
-    assert closed_played.mailbox.queued_segments == 0
+    assert len(closed_played.mailbox.waiting) == 0
 
 
 async def test_what_every_model_refuses_is_refused_before_languages_are_detected(closed_played, catalog) -> None:
@@ -346,6 +346,6 @@ async def test_what_hinders_detection_from_being_read_is_logged_at_once(played, 
 
     monkeypatch.setattr(LanguageDetector, "load", load)
     with capture_logs() as log:
-        await played.handlers.load_detection()
+        await played.handlers.languages.load()
     [line] = log
     assert (line["log_level"], line["error"]) == ("error", "OSError")

@@ -122,7 +122,7 @@ async def test_an_error_names_its_request_and_nobody_elses(played, method) -> No
             ended.append(error)
 
     calls = [asyncio.create_task(call(request_id)) for request_id in ("first", "second")]
-    await until(lambda: played.mailbox.queued_segments == 2)
+    await until(lambda: len(played.mailbox.waiting) == 2)
     played.gate.abandon(shared)
     await asyncio.gather(*calls)
     assert sorted(error.request_id for error in ended) == ["first", "second"]
@@ -174,7 +174,7 @@ async def test_a_deadline_that_had_passed_is_told_in_words_and_not_as_zero_secon
 async def test_a_cancelled_task_is_a_client_that_left_or_gave_up_at_its_deadline(played, given_s, expected) -> None:
     context = context_of() if given_s is None else context_of(deadline_s=time.monotonic() + 0.04)
     call = asyncio.create_task(played.handlers.translate(request_of("tom"), context))
-    await until(lambda: played.mailbox.queued_segments == 1)
+    await until(lambda: len(played.mailbox.waiting) == 1)
     call.cancel()
     with pytest.raises((asyncio.CancelledError, DeadlineExceededError)):
         await call
@@ -199,7 +199,7 @@ async def test_the_deadline_and_the_end_of_the_server_end_a_call_that_is_sending
     with pytest.raises(DeadlineExceededError):
         await deliver(played.handlers.stream(texts, context_of(deadline_s=time.monotonic() + 0.05)), never)
     abandoned = asyncio.create_task(deliver(batch(played.handlers, config_and(" ", "tom"), context_of()), never))
-    await until(lambda: played.mailbox.queued_segments == 1)
+    await until(lambda: len(played.mailbox.waiting) == 1)
     played.gate.abandon(InternalError("failed"))
     with pytest.raises(InternalError, match="failed"):
         await abandoned

@@ -5,7 +5,8 @@ import pytest
 from dragoman.errors import TextFailedError, UnknownLanguagePairError, to_text_error
 from dragoman.language_marks import Languages
 from dragoman.v1 import translation_pb2 as pb
-from service.handlers.untranslated import languages_of, or_itself, texts_of
+from plugins.protocols.detected import languages_of
+from service.handlers.untranslated import or_itself, texts_of
 from service.registry.catalog import Catalog, ServedModel
 
 

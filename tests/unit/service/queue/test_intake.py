@@ -179,11 +179,14 @@ def test_a_miss_is_decoded_and_a_hit_is_not(played: PlayedIntake) -> None:
 
 def test_identical_segments_wait_in_the_queue_as_one_and_known_ones_not_at_all(played: PlayedIntake) -> None:
     played.submit(*(played.segment(3, 4, 5) for _ in range(4)))
-    assert (played.mailbox.queued_segments, played.mailbox.queued_source_tokens) == (1, 4)  # with the end of sentence
+    assert (len(played.mailbox.waiting), played.mailbox.waiting.load.source_tokens) == (
+        1,
+        4,
+    )  # with the end of sentence
     played.finish_all()
     again = played.segment(3, 4, 5)
     played.submit(again)
-    assert played.mailbox.queued_segments == 0
+    assert len(played.mailbox.waiting) == 0
     assert again.decode.first_token_s == again.submitted_s  # for the time to the first token: 0
     assert played.counts == (1, 1, 3)
 
@@ -343,7 +346,7 @@ def test_the_last_who_leaves_takes_the_decode_along(played: PlayedIntake) -> Non
     [decode] = played.take()
     played.submit(waiting)
     played.intake.cancel([waiting, running])
-    assert played.mailbox.queued_segments == 0
+    assert len(played.mailbox.waiting) == 0
     assert decode.cancel_requested
     assert played.intake.unfinished == 0
     again = played.segment(4)
@@ -725,7 +728,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self):
         self.played.settle()
-        while self.played.running or self.played.mailbox.queued_segments:
+        while self.played.running or len(self.played.mailbox.waiting):
             self.played.finish_all()
         for segment, fate in self.waiters:
             words = self.played.told[segment]

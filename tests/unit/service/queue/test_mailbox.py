@@ -90,13 +90,13 @@ def test_the_books_follow() -> None:
     mailbox = opened(100)
     first, second, third = segments(5, 1, 3)
     mailbox.submit([first, second, third])
-    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (3, 9, 3)
+    assert (len(mailbox.waiting), mailbox.waiting.load.source_tokens, mailbox.unfinished) == (3, 9, 3)
     mailbox.take(0, 1, wait=False)
-    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (2, 4, 3)
+    assert (len(mailbox.waiting), mailbox.waiting.load.source_tokens, mailbox.unfinished) == (2, 4, 3)
     mailbox.cancel([third])
-    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (1, 1, 2)
+    assert (len(mailbox.waiting), mailbox.waiting.load.source_tokens, mailbox.unfinished) == (1, 1, 2)
     finish(mailbox, first)
-    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (1, 1, 1)
+    assert (len(mailbox.waiting), mailbox.waiting.load.source_tokens, mailbox.unfinished) == (1, 1, 1)
 
 
 def test_submission_has_its_time() -> None:
@@ -120,9 +120,9 @@ def test_a_request_above_the_limit_is_refused_whole() -> None:
         "request_source_tokens": "3",
         "limit_source_tokens": "10",
     }
-    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (2, 8, 2)
+    assert (len(mailbox.waiting), mailbox.waiting.load.source_tokens, mailbox.unfinished) == (2, 8, 2)
     mailbox.submit(segments(2))  # as much as there is room for
-    assert mailbox.queued_source_tokens == 10
+    assert mailbox.waiting.load.source_tokens == 10
 
 
 def test_a_call_that_was_let_in_finds_a_full_queue_as_any_other() -> None:
@@ -147,7 +147,7 @@ def test_nothing_is_nothing() -> None:
     mailbox.submit([])
     mailbox.deliver([])
     mailbox.cancel([])
-    assert mailbox.unfinished == mailbox.queued_segments == 0
+    assert mailbox.unfinished == len(mailbox.waiting) == 0
 
 
 def test_a_waiting_segment_is_cancelled_at_once_and_in_silence() -> None:
@@ -182,7 +182,7 @@ def test_to_cancel_what_waits_past_its_deadline_ends_it_with_that() -> None:
     mailbox.cancel([segment])
     assert segment.finish_reason is FinishReason.DEADLINE
     assert isinstance(segment.error, DeadlineExceededError)
-    assert mailbox.unfinished == mailbox.queued_segments == 0
+    assert mailbox.unfinished == len(mailbox.waiting) == 0
 
 
 def test_every_end_is_entered_once() -> None:
@@ -215,7 +215,7 @@ def test_a_taker_may_bound_the_tokens_but_gets_one(limit: int | None, taken: int
     mailbox = opened(100)
     mailbox.submit(segments(4, 4, 7))
     assert len(mailbox.take(0, 9, wait=False, source_tokens=limit) or []) == taken
-    assert mailbox.queued_segments == 3 - taken
+    assert len(mailbox.waiting) == 3 - taken
 
 
 def test_to_cancel_what_has_finished_changes_no_outcome() -> None:
@@ -235,7 +235,7 @@ def test_a_cancelled_segment_makes_room() -> None:
     mailbox.submit(old)
     mailbox.cancel(old[:1])
     mailbox.submit(segments(6))
-    assert mailbox.queued_source_tokens == 10
+    assert mailbox.waiting.load.source_tokens == 10
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_failure_ends_what_waits_and_refuses_what_comes() -> None:
     assert told == [waiting]
     assert waiting.error is failure
     assert running.error is withdrawn.error is None
-    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (0, 0, 1)
+    assert (len(mailbox.waiting), mailbox.waiting.load.source_tokens, mailbox.unfinished) == (0, 0, 1)
     for _ in range(2):
         with pytest.raises(InternalError, match="broken") as caught:
             mailbox.submit(segments(1))
@@ -698,11 +698,11 @@ def test_strangers_are_taken_beside_what_a_thread_holds() -> None:
     mailbox.submit(alone)
     assert mailbox.take_new(3, held) == alone
     finish(mailbox, *alone)
-    assert (mailbox.queued_segments, mailbox.unfinished) == (2, 2)
+    assert (len(mailbox.waiting), mailbox.unfinished) == (2, 2)
 
 
 def test_what_was_let_in_before_needs_no_room() -> None:
     mailbox = opened(10)
     mailbox.submit(segments(10))
     mailbox.submit(segments(5), again=True)
-    assert mailbox.queued_source_tokens == 15
+    assert mailbox.waiting.load.source_tokens == 15

@@ -110,7 +110,7 @@ def test_threads_that_submit_cancel_and_take_at_once_lose_nothing(mailbox: Mailb
         assert withdrawn.finished
         assert told[withdrawn] <= 1
         assert withdrawn.finish_reason is FinishReason.EOS or not told[withdrawn]
-    assert mailbox.queued_source_tokens == mailbox.queued_segments == 0
+    assert mailbox.waiting.load.source_tokens == len(mailbox.waiting) == 0
 
 
 def test_a_second_taker_sleeps_until_the_first_has_enough(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
@@ -124,7 +124,7 @@ def test_a_second_taker_sleeps_until_the_first_has_enough(mailbox: Mailbox, pool
     assert not second.done()
     mailbox.submit(segments(1))
     assert len(second.result(PATIENCE_S)) == 1
-    assert mailbox.queued_segments == 1
+    assert len(mailbox.waiting) == 1
     assert len(mailbox.take(0, 8, wait=False, demand=1)) == 1
 
 
@@ -204,8 +204,8 @@ class MailboxMachine(RuleBasedStateMachine):
 
     @invariant()
     def books_agree(self) -> None:
-        assert self.mailbox.queued_segments == len(self.waiting)
-        assert self.mailbox.queued_source_tokens == sum(len(segment.source_ids) for segment in self.waiting)
+        assert len(self.mailbox.waiting) == len(self.waiting)
+        assert self.mailbox.waiting.load.source_tokens == sum(len(segment.source_ids) for segment in self.waiting)
         assert self.mailbox.unfinished == len(self.waiting) + len(self.running)
         assert self.told == self.due
         assert all(segment.finished for segment in self.ended)

@@ -136,10 +136,10 @@ def test_pairs_are_those_that_are_served(catalog, manifest, tokenizer, pivot: st
         32,
         Pipeline(many.in_memory().translator, mailbox, intake_of(mailbox)),
     )
-    assert not Catalog([french]).needs_target()
+    assert not Catalog([french]).needs_target
     served = Catalog([*catalog, many, french], pivot)
-    assert served.needs_target()
-    pairs = {(source, target) for source, targets in served.pairs().items() for target in targets}
+    assert served.needs_target
+    pairs = {(source, target) for source, targets in served.pairs.items() for target in targets}
     targets = {target for model in served for target in model.manifest.target_languages}
     possible = {(source, target) for target in targets for source in served.sources("", target) if source != target}
     assert pairs <= possible

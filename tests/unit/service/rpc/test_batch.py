@@ -191,7 +191,7 @@ async def test_it_reads_on_only_while_there_is_room(served) -> None:
     served.exhaust(segments[1])
     # In order: those that are finished wait for the first one, and keep their room.
     await served.client.list_models()
-    assert served.mailbox.queued_segments == 0
+    assert len(served.mailbox.waiting) == 0
     served.exhaust(segments[0])
     answers = list((await pipeline.read()).translations)
     segments += await served.taken(2)
@@ -208,7 +208,7 @@ async def test_it_reads_on_only_while_there_is_room(served) -> None:
 @pytest.mark.parametrize("server_settings", [{"queue_source_tokens": 40}], indirect=True)
 async def test_a_full_queue_makes_it_wait(served) -> None:
     other = asyncio.create_task(served.client.translate("where is the station " * 10, model="en-de"))
-    await until(lambda: served.mailbox.queued_segments > 0)
+    await until(lambda: len(served.mailbox.waiting) > 0)
     pipeline = await Pipeline.begin(served, in_order=True)
     texts = [f"tom {number}" for number in range(12)]
     await pipeline.write(*texts)
@@ -234,7 +234,7 @@ async def test_a_client_that_leaves_withdraws_its_segments(served) -> None:
     running = await served.taken(2)
     pipeline.call.cancel()
     await until(lambda: served.count("requests_total", "BatchTranslateText", "CANCELLED") == 1)
-    assert served.mailbox.queued_segments == 0
+    assert len(served.mailbox.waiting) == 0
     assert all(segment.cancel_requested for segment in running)
 
 
@@ -247,7 +247,7 @@ async def test_a_passed_deadline_fails_the_call(served) -> None:
             await pipeline.write("tom")
         assert isinstance(await pipeline.error(), DeadlineExceededError)
     await served.gate.idle()
-    assert served.mailbox.queued_segments == 0
+    assert len(served.mailbox.waiting) == 0
 
 
 async def test_a_failed_engine_fails_the_call(served) -> None:

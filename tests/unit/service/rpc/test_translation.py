@@ -138,7 +138,7 @@ async def test_a_client_that_leaves_withdraws_its_segments(served, method) -> No
     running = served.mailbox.take(0, 1, wait=False) or await served.taken(1)
     call.cancel()
     await until(lambda: served.count("requests_total", method, "CANCELLED") == 1)
-    assert served.mailbox.queued_segments == 0
+    assert len(served.mailbox.waiting) == 0
     assert all(segment.cancel_requested for segment in running)
     with contextlib.suppress(asyncio.CancelledError):
         await call.code()
@@ -151,7 +151,7 @@ async def test_a_passed_deadline_withdraws_the_segments(served, method) -> None:
         call = getattr(served.stub, method)(request, timeout=0.2)
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     await served.gate.idle()
-    assert served.mailbox.queued_segments == 0
+    assert len(served.mailbox.waiting) == 0
 
 
 async def test_the_engine_may_tell_of_the_deadline_first(served, monkeypatch) -> None:
@@ -202,7 +202,7 @@ async def test_all_or_nothing_fails_for_a_bad_text_and_names_all(served, method)
     error = from_rpc_error(caught.value)
     assert isinstance(error, InvalidRequestError)
     assert [violation.field for violation in error.violations] == ["contents[0]", "contents[2]"]
-    assert served.mailbox.queued_segments == 0
+    assert len(served.mailbox.waiting) == 0
 
 
 @both
@@ -358,8 +358,8 @@ async def test_a_fault_of_ours_is_internal_and_its_log_holds_no_text(served, mon
 async def test_a_request_without_prospects_is_refused_before_its_texts_are_split(served, monkeypatch, method) -> None:
     first = translate(served, "tom " * 1_100)
     # Of it, only a portion is queued; but all of it waits.
-    await until(lambda: served.mailbox.queued_segments > 0)
-    assert served.mailbox.queued_source_tokens < 1_000
+    await until(lambda: len(served.mailbox.waiting) > 0)
+    assert served.mailbox.waiting.load.source_tokens < 1_000
     monkeypatch.setattr(Translator, "open", lambda *arguments: pytest.fail("was split"))
     call = getattr(served.stub, method)(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
     assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -373,12 +373,12 @@ async def test_a_request_without_prospects_is_refused_before_its_texts_are_split
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
 async def test_html_is_refused_for_its_text_and_not_for_its_tags(served, method) -> None:
     first = translate(served, "tom " * 200)
-    await until(lambda: served.mailbox.queued_segments > 0)
+    await until(lambda: len(served.mailbox.waiting) > 0)
     tags = f'<p class="{"x" * 5_000}">'
     start = getattr(served.stub, method)
     accepted = start(pb.TranslateTextRequest(contents=[tags + "tom"], model="en-de", mime_type="text/html"))
-    before = served.mailbox.queued_segments
-    await until(lambda: served.mailbox.queued_segments > before or accepted.done())
+    before = len(served.mailbox.waiting)
+    await until(lambda: len(served.mailbox.waiting) > before or accepted.done())
     assert not accepted.done()
     refused = start(pb.TranslateTextRequest(contents=[tags + "tom " * 2_000], model="en-de", mime_type="text/html"))
     assert await refused.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -397,7 +397,7 @@ async def test_large_texts_do_not_hold_up_others(served) -> None:
     call.cancel()
     with pytest.raises((asyncio.CancelledError, RequestCancelledError)):
         await call
-    await until(lambda: served.mailbox.queued_segments == 0)
+    await until(lambda: len(served.mailbox.waiting) == 0)
     assert segments
 
 
@@ -428,7 +428,7 @@ async def test_a_model_is_needed_from_its_choice_to_the_last_end(served, monkeyp
     call.cancel()
     with pytest.raises((asyncio.CancelledError, RequestCancelledError)):
         await call
-    await until(lambda: not served.mailbox.queued_segments)
+    await until(lambda: not len(served.mailbox.waiting))
     for segment in segments:
         segment.finish(FinishReason.CANCELLED, 0.0)
     served.mailbox.deliver(segments)
@@ -467,7 +467,7 @@ async def test_a_refused_call_leaves_a_record_without_a_model(served) -> None:
 
 async def test_a_call_that_is_left_leaves_a_record_of_how_long_it_waited(served) -> None:
     call = translate(served, "tom")
-    await until(lambda: served.mailbox.queued_segments == 1)
+    await until(lambda: len(served.mailbox.waiting) == 1)
     call.cancel()
     await until(lambda: served.records)
     [record] = served.records
@@ -487,7 +487,7 @@ async def test_texts_whose_translations_would_hardly_fit_are_refused_before_any_
     limit = 65_536 // 3
     with pytest.raises(InvalidRequestError, match=rf"^contents: must be at most {limit} bytes together, are 21846: "):
         await served.client.translate(["€" * 7_000, "a" * 846], model="en-de")
-    assert served.mailbox.queued_segments == 0
+    assert len(served.mailbox.waiting) == 0
     assert served.count("rejected_total", "INVALID_REQUEST") == 1
     blanks = [" " * 20_000, " " * (limit - 20_000)]
     assert [each.text for each in await served.client.translate(blanks, model="en-de")] == blanks

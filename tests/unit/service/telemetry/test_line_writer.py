@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from queue import Full
 from select import PIPE_BUF
 
 import pytest
@@ -98,9 +99,13 @@ def test_a_reader_that_does_not_read_keeps_nobody_waiting(dropped: Dropped) -> N
                 pass
         os.set_blocking(writing, True)
         writer, thread = thread_of(lambda: LineWriter(writing, dropped))
+        refused = 0
         for _ in range(100_000):
-            writer.write("a line\n")
-        assert dropped.lines >= 80_000  # all but those that wait and those that the thread took before it was stuck
+            try:
+                writer.write("a line\n")
+            except Full:
+                refused += 1
+        assert refused >= 80_000  # all but those that wait and those that the thread took before it was stuck
         writer.close()  # gives up
         assert thread.is_alive()
     finally:
@@ -175,10 +180,3 @@ def test_what_no_encoding_has_is_written_all_the_same(tmp_path: Path, dropped: D
         writer.write("a\ud800b\n")
         writer.close()
     assert (tmp_path / "log").read_text() == "a\\ud800b\n"
-
-
-def test_a_line_that_could_not_be_made_is_counted(dropped: Dropped) -> None:
-    writer = LineWriter(2, dropped)
-    writer.drop()
-    writer.close()
-    assert dropped.lines == 1

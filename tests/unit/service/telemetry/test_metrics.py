@@ -126,7 +126,7 @@ def test_a_model_that_is_served_no_more_is_not_described() -> None:
     metrics = Metrics()
     for model in ("en-de", "de-en"):
         metrics.describe_model(model, "int8", "cpu")
-    metrics.forget_model("en-de")
+    metrics.model_info.remove("en-de")
     assert 'model="en-de"' not in page(metrics)
     assert 'model="de-en"' in page(metrics)
 

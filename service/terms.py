@@ -10,7 +10,7 @@ from service.rewriting import Rewriting, Span
 
 # A character that a model may have no piece for, or too rarely read: not Western letters, punctuation, signs, arrows.
 MAYBE_UNWRITTEN: Final = re.compile(
-    r"[^\x00-{}-¥§©-\xad\xb0\xb1´º»\xc0-îðñóôöøúûü\u2000-\u2014\u2018-\u202f‹›\u205f-\u206f€"
+    r"[^\x00-{}-¥§©-\xad\xb0\xb1´º»\xc0-îðñóôöøúûüĀāĒēĪīŌōŪū\u2000-\u2014\u2018-\u202f‹›\u205f-\u206f€"
     r"\u2100-\u2121\u2123-\u214f←-↔−≈≠≤≥]"
 )
 MAYBE_LITERAL: Final = re.compile(r"[@_#]|www\.|://|\.[a-z]|[A-Z]\d|\d[A-Za-z]|\d{12}")  # of one; </b> has none

@@ -42,7 +42,7 @@ def found(text: str, keeper: Keeper = KEEPER) -> list[str]:
         ("5 µm and 3 μs", ["µm", "μs"]),  # the sign of micro, and the letter
         ("I donʼt know", []),
         ("für schöne Äpfel", []),  # letters and marks, of which the tokenizer makes one character
-        ("Łódź, Dvořák, naïve café, Ærø, £5, 20 °C, a → b, x ≥ y, „so“ – …", ["Łódź", "Dvořák", "naïve"]),
+        ("Łódź, Dvořák, naïve café in Tōkyō, Ærø, £5, 20 °C, a → b, x ≥ y, „so“ – …", ["Łódź", "Dvořák", "naïve"]),
         ("The \ue8b8\ue8b9 icon, the 「名」 and《so》, 5〜10", ["\ue8b8\ue8b9", "「", "名", "」", "《", "》", "〜"]),
         ("ﬁnd １２ Ⅳ", []),  # the tokenizer makes plain letters and digits of them
         ("Straße", []),

@@ -10,7 +10,7 @@ The same holds for whitespace and control characters (NUL and tab too) around se
 emoji, arrows and bullets at the ends of a sentence, signs at the start of a line (#, > and dashes), the numbers of a
 list, and all but the first of several exclamation and question marks.
 A line break or another control character always ends a segment, so none is ever inside one. So do |, › and » between
-blanks, ;; (Qt), signs that draw a line, and three blanks or more, as between columns.
+blanks, ;; (Qt), emoji before a capital, signs that draw a line, and three blanks or more, as between columns.
 """
 
 import re
@@ -76,9 +76,12 @@ _COLUMN: Final = r"(?<![\s,;])[ \xa0]{3,}|;;"
 _LEAD: Final = re.compile(r"(\s*(?:[#>*+–—-]{1,6}\s+)*+)(?:(\d{1,2}|[a-z])\.\s+)?")
 # Lines that are drawn with signs: === Title ===, Chapter 1 ..... 12
 _DRAWN: Final = r"\.{4,}|^={2,}(?=\s)|(?<=\s)={2,}$|(?<!\S)([=~*#-])\1{3,}|(?<![=~-])(?:={4,}+|-{4,}+|~{4,}+)(?!\S)"
-_DIVIDER: Final = re.compile(r"[|›»]|;;|={2}|[.~*#-]{4}|[ \xa0]{3}")
-_ALONE: Final = re.compile(rf"(?<!\S)(?:\|+|[›»])(?!\S)|{_COLUMN}|{_DRAWN}")
-_BAR: Final = re.compile(rf"(?<!\S)\|+(?!\S)|{_COLUMN}|{_DRAWN}")
+# Emoji before a capital. Behind one word they may be the verb: I ❤ Berlin
+_EMOJI: Final = r"\u2600-\u2793\U0001f000-\U0001faff"
+_BETWEEN: Final = rf"(?<=\s)[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*(?=\s+[A-ZÄÖÜ])"
+_DIVIDER: Final = re.compile(rf"[|›»]|;;|={{2}}|[.~*#-]{{4}}|[ \xa0]{{3}}|[{_EMOJI}]")
+_ALONE: Final = re.compile(rf"(?<!\S)(?:\|+|[›»])(?!\S)|{_COLUMN}|{_DRAWN}|({_BETWEEN})")
+_BAR: Final = re.compile(rf"(?<!\S)\|+(?!\S)|{_COLUMN}|{_DRAWN}|({_BETWEEN})")
 _OPENING: Final = re.compile("[‹«]")  # with which › and » are quotation marks, also with blanks inside, as in French
 _CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])")
 _WORD_GAP: Final = re.compile(r"\s+")
@@ -152,6 +155,10 @@ def _parts(line: re.Match[str], unbroken: FindSpans | None) -> Iterator[Span]:
     whole = None if unbroken is None else _Whole(unbroken(line[0]))
     begun = line.start()
     for divider in _BAR.finditer(line[0]) if _OPENING.search(line[0]) else _ALONE.finditer(line[0]):
+        first = max(begun - line.start(), divider.start() - _LOOK_BACK)
+        before = line[0][first : divider.start()].split()[-2:] if divider[2] else ()
+        if len(before) == 1 or (before and before[0][-1] in _NEEDS_BLANK):
+            continue
         if not (whole and whole.has(*divider.span())):
             yield begun, line.start() + divider.start()
             begun = line.start() + divider.end()

@@ -184,6 +184,11 @@ def test_a_line_break_ends_a_segment(text: str, segments: list[str]) -> None:
         ("Price   12 EUR    Total", ["", "   ", "    ", ""], ["Price", "12 EUR", "Total"]),
         ("Hello,   you there", ["", ""], ["Hello,   you there"]),
         ("Pictures (*.png);;All (*)", ["", ";;", ""], ["Pictures (*.png)", "All (*)"]),
+        (
+            "Good luck 🎂👍🏽 See you! I ❤️ New York",
+            ["", " 🎂👍🏽 ", " ", ""],
+            ["Good luck", "See you!", "I ❤️ New York"],
+        ),
         ("-----BEGIN A MESSAGE-----", ["-----", "-----"], ["BEGIN A MESSAGE"]),
         ("See example.com/a----b and f****** it", ["", ""], ["See example.com/a----b and f****** it"]),
         ("Is a === b? Well... f**** it", ["", " ", ""], ["Is a === b?", "Well... f**** it"]),

@@ -62,9 +62,13 @@ class Parser(argparse.ArgumentParser):
 def output_file(text: str) -> Path:
     """Read the name of a file that can be written: a wrong one is found before any work."""
     path = Path(text)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"cannot write a file {text}")
-    return path
+    if path.is_dir():
+        why = "is a folder" if text else "has no name"
+    elif not path.absolute().parent.is_dir():
+        why = f"there is no folder {path.parent}"
+    else:
+        return path
+    raise argparse.ArgumentTypeError(f"cannot write a file {text!r}: {why}")
 
 
 def language(text: str) -> str:

@@ -23,6 +23,7 @@ _NO_TLS: Final = ("handshake", "certificate", "ssl_error", "peer name")
 _NO_GRPC: Final = ("as the first frame", "selected ALPN")
 _GRPC_PORT: Final = f"gRPC has another one, such as {DEFAULT_ADDRESS}"
 _BROKEN: Final = ("Socket closed", "recvmsg", "sendmsg", "Broken pipe", "GOAWAY")
+_OTHER_HOST: Final = ("Hostname Verification Check failed", "is not in peer certificate")
 NO_TLS: Final = "TLS could not be agreed on"
 _METADATA_KEY: Final = re.compile("[a-z0-9_.-]+")
 
@@ -36,7 +37,7 @@ def address_of(given: str | None) -> str:
     """
     if not isinstance(given, str | None):
         raise TypeError(f"address: must be str, is {type(given).__name__}")
-    address = given or os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS
+    address = (os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS) if given is None else given
     if address.startswith(_SCHEMES):
         raise ValueError(f"address (or {ADDRESS_VARIABLE}) must be host:port of gRPC, not a URL, is {address!r}")
     try:
@@ -119,6 +120,8 @@ def _why(details: str) -> str:
     """Give the cause, if the user can correct it."""
     if _has(details, _NO_NAME):
         return ": the host has no address"
+    if _has(details, _OTHER_HOST):
+        return ": its certificate is not for this host"
     if _has(details.lower(), _NO_TLS):  # gRPC writes "Handshake" and "handshake"
         return f": {NO_TLS}"
     closed = ": it closed the connection (does it want TLS, or a client certificate?)"

@@ -91,7 +91,7 @@ _FLAGS = {"model": "--model", "source_language_code": "--from", "target_language
 _OPTION = re.compile(
     r"(?:options\.)?(?:sampling\.)?"
     "(alignments|alternatives|beam_size|glossary|length_penalty|protect_placeholders|quality_estimate|seed|"
-    "target_prefix|temperature|top_[kp])"
+    r"target_prefix|temperature|top_[kp])(?:[.\[].*)?"
 )
 # Fields that the description of another field names.
 _IN_WORDS = {"options.sampling": "--temperature, --top-k, --top-p or --seed", "beam_size": "--beam-size"}
@@ -200,6 +200,7 @@ def _is_of_output(error: Exception) -> bool:
     """Tell whether the error came from standard output: then writing to it fails again."""
     if isinstance(error, OSError) and error.strerror and error.filename is None:
         try:
+            sys.stdout.buffer.write(b"")  # where it is not buffered, there is nothing to flush
             sys.stdout.flush()
         except OSError:
             return True

@@ -24,7 +24,8 @@ MAX_FILE_ENTRIES: Final = 100_000
 SUFFIXES: Final = (".csv", ".tsv", ".tmx")
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
-_OTHERS: Final = re.compile(r"[;\t]")  # delimiters of other formats: a sign that the file has the wrong one
+# Delimiters of other formats: a sign that the file has the wrong one.
+_OTHERS: Final = {".csv": re.compile(r"[;\t]"), ".tsv": re.compile(r"[;,]")}
 _QUOTED: Final = 64  # maximum characters of a cell in a message
 # In lower case: a first line with two such words counts as the names of the languages, see `_is_header`.
 _CODE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
@@ -124,7 +125,7 @@ def parse_glossary(name: str, content: bytes) -> GlossaryFile:
         entries = [_entry(f"unit {number}", source, [target]) for number, source, target in units]
     elif suffix in _DELIMITERS:
         rows = list(_rows(content, _DELIMITERS[suffix]))
-        if rows and all(len(cells) == 1 and _OTHERS.search(cells[0]) for _, cells in rows):
+        if rows and all(len(cells) == 1 and _OTHERS[suffix].search(cells[0]) for _, cells in rows):
             raise _other_delimiter(suffix, *rows[0])
         if rows and _is_header(rows[0][1], languages):
             header = rows.pop(0)[1]

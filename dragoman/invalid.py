@@ -5,8 +5,17 @@ from typing import Final
 
 from pydantic import ValidationError
 
-_SUBJECT: Final = re.compile("^(?:Input|String) should")
-_UNPARSED: Final = re.compile(r", unable to parse string as an? \w+$")  # repeats the requirement
+# What pydantic says, and what is said instead, in this order.
+_PLAIN: Final = (
+    (re.compile("^Value error, "), ""),
+    (re.compile("^(?:Input|String) should"), "must"),
+    (re.compile(r", unable to parse string as an? \w+$"), ""),  # repeats the requirement
+    (re.compile(", unable to interpret input$"), ""),
+    (re.compile(r"^must be a valid dictionary(?: or instance of \w+)?$"), "must be a table of fields"),
+    (re.compile("^must be a valid boolean$"), "must be true or false"),
+    (re.compile("^Extra inputs are not permitted$"), "is no known field"),
+)
+_OF_NO_VALUE: Final = ("extra_forbidden", "missing")
 
 
 def describe(error: ValidationError, *, flags: bool = False) -> str:
@@ -26,10 +35,12 @@ def _one(fault: object, *, flags: bool) -> str:
     field = (" " if flags else ".").join(loc)
     if not field:  # the error is about several fields, which its message names
         return requirement(fault["msg"])
-    return f"{field}: {requirement(fault['msg'])}, not {fault['input']!r:.80}"
+    given = "" if fault["type"] in _OF_NO_VALUE else f", not {fault['input']!r:.80}"
+    return f"{field}: {requirement(fault['msg'])}{given}"
 
 
 def requirement(message: str) -> str:
     """Give the requirement for a value, from the message of one error."""
-    message = _UNPARSED.sub("", message.removeprefix("Value error, "))
-    return _SUBJECT.sub("must", message)
+    for pattern, plain in _PLAIN:
+        message = pattern.sub(plain, message)
+    return message

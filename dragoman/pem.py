@@ -7,6 +7,7 @@ from typing import Final
 
 from dragoman.files import read_regular
 
+_OTHER_KEY: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")  # what OpenSSL calls it
 # gRPC skips a line that begins with the mark, where OpenSSL may not.
 _MARKED: Final = codecs.BOM_UTF8 + b"-----BEGIN"
 
@@ -29,7 +30,8 @@ def pair_fault(certificate: Path, key: Path) -> str:
         # Without this password function OpenSSL would ask on the terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        return (error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)) or "not PEM"
+        reason = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
+        return "the key is of another certificate" if reason in _OTHER_KEY else reason or "not PEM"
     return ""
 
 

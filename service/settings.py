@@ -57,6 +57,8 @@ def _seconds(value: Any) -> Any:
 
 
 def _processes(value: Any) -> Any:
+    if isinstance(value, str) and not re.fullmatch("auto|[0-9]{1,9}", value):
+        raise ValueError("must be auto, or a number of processes from 1 to 1024")
     return cores.available() if value == "auto" else value
 
 

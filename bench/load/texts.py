@@ -37,6 +37,8 @@ def read_data_file(path: Path) -> DataFile:
         broken_lines=[number for number, text in enumerate(texts, 1) if text is None],
     )
     if not data.texts:
+        if is_tsv and lines and not any(b"\t" in line for line in lines):
+            raise DataError(f"no line of {path} has a tab; lines of text alone need another suffix than .tsv")
         raise DataError(f"no line of {path} holds a text")
     return data
 

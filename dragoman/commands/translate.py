@@ -4,9 +4,10 @@ The engine is imported only when the model runs here: a client of a server needs
 """
 
 import argparse
+import re
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -33,6 +34,7 @@ from dragoman.loading import load
 
 _COMMAND: Final = "translate"
 _SEED_BITS: Final = 32
+_BREAKS: Final = re.compile(r"[\t\r\n]")  # end a line of the output, or a column of it
 
 # Options of the command with the names of `dragoman.options.Options`.
 _SAME_NAMES: Final = (
@@ -44,17 +46,24 @@ TranslateLines = Callable[[list[str]], list[Translation]]
 
 
 class _Terms(NamedTuple):
-    """The value of `--glossary`: the terms of a file with its languages, or the name of a stored glossary."""
+    """The values of `--glossary`: the content of files by their paths, and the names of stored glossaries."""
 
-    entries: Sequence[GlossaryEntry] = ()
-    source: str = ""
-    target: str = ""
-    names: Sequence[str] = ()
+    files: Mapping[str, GlossaryFile]
+    names: Sequence[str]
+
+    @property
+    def entries(self) -> list[GlossaryEntry]:
+        """The terms of all files."""
+        return [entry for file in self.files.values() for entry in file.entries]
 
     @property
     def languages(self) -> str:
-        """The language pair for messages; "" for any."""
-        return pair(self.source, self.target) if self.source or self.target else ""
+        """What the files are for, for messages; "": any languages."""
+        return "; ".join(
+            f"{path}: is for {pair(file.source_language, file.target_language)}"
+            for path, file in self.files.items()
+            if file.source_language or file.target_language
+        )
 
 
 def translate(arguments: list[str]) -> int:
@@ -70,6 +79,8 @@ def translate(arguments: list[str]) -> int:
         parser.error("argument --alignments: not with --html")
     if options.alignments and options.alternatives and not options.json:
         parser.error("argument --alignments: together with --alternatives it needs --json")
+    if options.alternatives and not options.json and any(map(_BREAKS.search, options.texts)):
+        parser.error("argument --alternatives: a text with a line break or a tab needs --json")
     if options.quality_estimate and not options.json:
         parser.error("argument --quality-estimate: it needs --json")
     asks_for_draws = any(value is not None for value in (options.temperature, options.top_k, options.top_p))
@@ -91,7 +102,7 @@ def translate(arguments: list[str]) -> int:
 
 def _translate_lines(options: argparse.Namespace, let_in: Access) -> int:
     with _place(options, let_in) as translate_lines:
-        misses = bool(options.glossary or options.protect_placeholders)
+        misses = bool(any(options.glossary) or options.protect_placeholders)
         shown = Shown(
             as_json=options.json,
             alternatives=bool(options.alternatives),
@@ -170,9 +181,11 @@ def build_parser() -> Parser:
     )
     add(
         "--glossary",
-        default="",
+        action="append",
+        default=[],
         metavar="FILE_OR_NAME",
-        help="terms with given translations: a file (.csv, .tsv, .tmx), or the name of a stored glossary",
+        help="terms with given translations: a file (.csv, .tsv, .tmx), or the name of a stored glossary; may be given "
+        "several times",
     )
     add(
         "--protect-placeholders",
@@ -187,7 +200,7 @@ def build_parser() -> Parser:
 
 @contextmanager
 def _place(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLines]:
-    terms = _glossary(options.glossary)
+    terms = _terms(options.glossary)
     _take_languages(options, terms)
     try:
         with _server(options, let_in, terms) if options.address else _in_process(options, terms) as translate_lines:
@@ -195,19 +208,22 @@ def _place(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLin
     except UnknownLanguagePairError as error:
         if not terms.languages:
             raise
-        raise UnknownLanguagePairError(f"{options.glossary}: is for {terms.languages}; {error.message}") from error
+        raise UnknownLanguagePairError(f"{terms.languages}; {error.message}") from error
 
 
 def _take_languages(options: argparse.Namespace, terms: _Terms) -> None:
-    """Take the languages of the glossary where the arguments name none.
+    """Take the languages of the glossaries where the arguments name none.
 
     Raises:
-        InvalidRequestError: the arguments name other languages than the glossary.
+        InvalidRequestError: the arguments, or a glossary before, name other languages than a glossary.
     """
-    given = pair(options.source, options.target)
-    options.source, options.target = options.source or terms.source, options.target or terms.target
-    if not (_fits(terms.source, options.source) and _fits(terms.target, options.target)):
-        raise InvalidRequestError(f"{options.glossary}: is for {terms.languages}, --from and --to say {given}")
+    who = "--from and --to say"
+    for path, (_, source, target) in terms.files.items():
+        given = pair(options.source, options.target)
+        options.source, options.target = options.source or source, options.target or target
+        if not (_fits(source, options.source) and _fits(target, options.target)):
+            raise InvalidRequestError(f"{path}: is for {pair(source, target)}, {who} {given}")
+        who = "--from, --to and the glossaries before say"
 
 
 def _fits(own: str, asked: str) -> bool:
@@ -262,12 +278,20 @@ def _asked(options: argparse.Namespace, terms: _Terms) -> dict[str, Any]:
     return same | {"glossary": terms.entries, "glossaries": terms.names}
 
 
-def _glossary(given: str) -> _Terms:
-    """Read a glossary file; a value that is no path of a file is the name of a stored glossary."""
-    path = Path(given)
-    if path.suffix.lower() in SUFFIXES or ((path.suffix or path.name != given) and path.exists()):
-        terms = _Terms(*GlossaryFile.read(path))
-        if not terms.entries:
-            raise DataError(f"{given}: holds no terms")
-        return terms
-    return _Terms(names=(given,) if given else ())
+def _terms(given: Sequence[str]) -> _Terms:
+    """Read the glossaries that are files; a value that is no path of a file is the name of a stored glossary."""
+    files = {each: _file(each) for each in given if _is_file(each)}
+    return _Terms(files, [each for each in given if each and each not in files])
+
+
+def _is_file(glossary: str) -> bool:
+    path = Path(glossary)
+    is_path = bool(path.suffix) or path.name != glossary
+    return path.suffix.lower() in SUFFIXES or (is_path and path.exists())
+
+
+def _file(path: str) -> GlossaryFile:
+    file = GlossaryFile.read(Path(path))
+    if not file.entries:
+        raise DataError(f"{path}: holds no terms")
+    return file

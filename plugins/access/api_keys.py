@@ -32,6 +32,12 @@ def _checked(name: str) -> str:
     return name
 
 
+def _hash(digits: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{64}", digits):  # not quoted: it may be the key itself
+        raise ValueError(f"must be 64 of the digits 0-9 and a-f, has {len(digits)} characters")
+    return digits
+
+
 Name = Annotated[str, AfterValidator(_checked)]
 
 
@@ -48,7 +54,7 @@ class KeyEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    sha256: Annotated[str, AfterValidator(_hash)]
     requests_per_s: float | None = Field(None, ge=1e-6, le=1e6, allow_inf_nan=False)
     burst: int | None = Field(None, ge=1, le=1_000_000)
     concurrent_requests: int | None = Field(None, ge=1)
@@ -132,6 +138,8 @@ def parse(content: bytes, path: str) -> KeyStore:
     """
     try:
         entries = _ENTRIES.validate_python(tomllib.loads(content.decode()))
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: is not UTF-8, at byte {error.start}") from None
     except ValidationError as error:
         raise SettingsError(f"{path}: {_describe(error)}") from error
     except (ValueError, RecursionError) as error:  # TOML's errors name the line and quote no value

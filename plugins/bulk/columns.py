@@ -40,6 +40,8 @@ class Outcome(NamedTuple):
 
 def wrong_columns(names: list[str], columns: Columns) -> str:
     """Say what is wrong with the columns of a file; "" if nothing is wrong."""
+    if not all(is_whole(name) and "\0" not in name for name in names):  # UTF-16 has NUL at every second byte
+        return "is not UTF-8"
     for name in columns:
         if name not in names:
             return f"has no column {name!r}; there are: {', '.join(names) or 'none'}"

@@ -11,8 +11,11 @@ from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from plugins.batch.method import batch
 from plugins.documents.process import DocumentProcess, invalid
+from service.calls.limits import raise_if_any
+from service.handlers import validation
 from service.handlers.context import CallContext
 from service.handlers.delivery import deliver
+from service.handlers.source_language import source_language_of
 from service.handlers.translation import TranslationHandlers
 from service.wire import HTML
 
@@ -59,6 +62,22 @@ class Documents:
         self._gate = handlers.gate
         self._message_texts = min(_MESSAGE_TEXTS, handlers.settings.max_contents)
 
+    def check(self, asked: AskedDocument) -> None:
+        """Check the languages and the glossaries, before the document is read.
+
+        Raises:
+            DragomanError: the server has no such model or glossary, or is not ready.
+        """
+        catalog, config = self._gate.catalog(), _config(asked, asked.source_language)
+        source, glossaries = source_language_of(config, catalog), self._handlers.glossaries
+        if not source.among:
+            validation.route(config, source.code, catalog, self._handlers.settings, glossaries, prefix="config.")
+            return
+        first, bad = validation.choose(config, source.among[0], catalog, (), "config.")
+        raise_if_any(bad)
+        others = [catalog.choose("", each, asked.target_language) for each in source.among]
+        glossaries.terms_of(config.options, first, "config.", others)
+
     async def translate(self, asked: AskedDocument, context: CallContext) -> bytes:
         """Translate a document; it is read only after the limits of its client have admitted the call.
 
@@ -97,17 +116,9 @@ class Documents:
         if source.lower() == AUTO:
             source = await self._detected(texts, asked.target_language, context)
         await document.speak(source, asked.target_language)
-        yield pb.BatchTranslateTextRequest(
-            config=pb.BatchTranslateTextConfig(
-                source_language_code=source,
-                target_language_code=asked.target_language,
-                mime_type=HTML,
-                options=pb.TranslateOptions(
-                    protect_placeholders=document.protects_placeholders,
-                    glossary=pb.Glossary(names=asked.glossaries) if asked.glossaries else None,
-                ),
-            )
-        )
+        config = _config(asked, source)
+        config.options.protect_placeholders = document.protects_placeholders
+        yield pb.BatchTranslateTextRequest(config=config)
         count = 0
         while texts:
             places.update((number, text.place) for number, text in enumerate(texts, count))
@@ -125,6 +136,16 @@ class Documents:
         request = pb.DetectLanguageRequest(contents=[sample], mime_type=HTML)
         [languages] = await self._handlers.rankings(request, context)
         return languages[0].language if languages else self._gate.catalog().first_source(target)
+
+
+def _config(asked: AskedDocument, source: str) -> pb.BatchTranslateTextConfig:
+    """Make the config of the call that translates a document from a language."""
+    return pb.BatchTranslateTextConfig(
+        source_language_code=source,
+        target_language_code=asked.target_language,
+        mime_type=HTML,
+        options=pb.TranslateOptions(glossary=pb.Glossary(names=asked.glossaries) if asked.glossaries else None),
+    )
 
 
 def _at(place: str, error: DragomanError) -> DragomanError:

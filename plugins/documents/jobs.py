@@ -77,10 +77,12 @@ class DocumentJobs:
         Raises:
             ConcurrencyLimitedError: the client has too many documents.
             QueueFullError: all clients together have too many documents.
-            DragomanError: the limits of the client admit no call now, or the folder fails.
+            DragomanError: the languages or the glossaries are wrong, the limits of the client admit no call now, or
+                the folder fails.
         """
         job = DocumentJob(context.protocol, context.caller.name, asked.name, len(asked.content))
         try:
+            self._documents.check(asked)
             if self._folder is not None:
                 self._forget_others(await self._on_disk(self._folder.sweep, KEEP_S))
             outgoing = self._outgoing(job)

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from dragoman.errors import FieldViolation
+from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from plugins.google.v3 import translation_service_pb2 as google
 from plugins.language_names import name_of
 from service.calls.limits import raise_if_any
+from service.failures import invalid
 from service.handlers.validation import bad_count
 from service.settings import Settings
 from service.wire import HTML
@@ -22,6 +23,8 @@ _LOCATION: Final = f"{_PROJECT}/locations/[^/]{{1,100}}"
 _PARENT: Final = re.compile(f"{_PROJECT}|{_LOCATION}")
 _MODEL: Final = re.compile(f"{_LOCATION}/models/(.+)")
 _GLOSSARY: Final = re.compile(f"{_LOCATION}/glossaries/(.+)")
+_GLOSSARY_FIELD: Final = "glossary_config.glossary"
+_OWN_GLOSSARY: Final = re.compile(r"^options\.glossary\b.*")  # the field for which it stands
 _GENERAL: Final = frozenset({"general/nmt", "general/translation-llm"})  # stands for any model of the languages
 _DETECTION: Final = "language-detection/default"
 _UNDETERMINED: Final = "und"  # BCP-47's code for an undetermined language
@@ -46,7 +49,7 @@ def translation_asked(request: google.TranslateTextRequest, settings: Settings) 
         [
             *_bad_parent(request.parent),
             *_bad_name("model", request.model, _MODEL, "models/general/nmt"),
-            *_bad_name("glossary_config.glossary", config.glossary, _GLOSSARY, "glossaries/NAME"),
+            *_bad_name(_GLOSSARY_FIELD, config.glossary, _GLOSSARY, "glossaries/NAME"),
             *_unsupported(request),
             *bad_count(request.contents, settings),
         ]
@@ -86,6 +89,16 @@ def translated(
         for translation in made.glossary_translations:
             translation.glossary_config.CopyFrom(request.glossary_config)
     return made
+
+
+def in_own_names(error: InvalidRequestError) -> InvalidRequestError:
+    """Give an error of a translation in which the fields have the caller's names."""
+    renamed = [FieldViolation(_OWN_GLOSSARY.sub(_GLOSSARY_FIELD, field), rule) for field, rule in error.violations]
+    if renamed == error.violations:
+        return error
+    own = invalid(renamed)
+    own.request_id = error.request_id
+    return own
 
 
 def detection_asked(request: google.DetectLanguageRequest) -> pb.DetectLanguageRequest:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import grpc.aio
 from google.protobuf.descriptor import FileDescriptor
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from plugins.google import messages
 from plugins.google.v3 import translation_service_pb2 as google
@@ -71,7 +71,10 @@ class GoogleTranslation:
     async def _translate(self, request: Any, call: CallContext) -> google.TranslateTextResponse:
         read = partial(messages.translation_asked, settings=self._settings)
         asked = self._asked("TranslateText", read, request, call)
-        answer = await self._handlers.translate(asked, call, or_return=True)
+        try:
+            answer = await self._handlers.translate(asked, call, or_return=True)
+        except InvalidRequestError as error:
+            raise messages.in_own_names(error) from None
         try:
             return whole(messages.translated(request, asked, answer), self._settings.max_answer_bytes)
         except DragomanError as error:

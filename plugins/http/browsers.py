@@ -11,12 +11,17 @@ from functools import lru_cache
 from typing import Final
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from plugins.http import errors
 from plugins.http.forwarded import TrustedProxies
 from plugins.http.own import HEALTH
+from service.wire import SERVICE
 
+_LIBRETRANSLATE: Final = re.compile("/(?:translate|translate_file|download_file/.*|detect|languages|frontend/settings)")
+_DEEPL: Final = "/v2/"
+_CONNECT: Final = f"/{SERVICE}/"
 _HOST: Final = re.compile(r"(?:\[([^\]]*)\]|([^:]*))(?::\d*)?")
 
 
@@ -38,7 +43,7 @@ class BrowserGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request."""
         problem = None if scope["path"] == HEALTH else self._problem(Request(scope))  # open to any balancer
-        answer = self._app if problem is None else errors.plain_answer(403, problem)
+        answer = self._app if problem is None else _refusal(scope["path"], problem)
         await answer(scope, receive, send)
 
     def _problem(self, request: Request) -> str | None:
@@ -61,6 +66,17 @@ class BrowserGuard:
             return False
         match = _HOST.fullmatch(host)
         return match is None or not is_loopback(match[1] or match[2])
+
+
+def _refusal(path: str, message: str) -> Response:
+    """Make the answer, as the protocol of the path writes an error."""
+    if _LIBRETRANSLATE.fullmatch(path):
+        return errors.json_response({"error": message}, 403)
+    if path.startswith(_DEEPL):
+        return errors.json_response({"message": message}, 403)
+    if path.startswith(_CONNECT):
+        return errors.json_response({"code": "permission_denied", "message": message}, 403)
+    return errors.plain_answer(403, message)
 
 
 @lru_cache(maxsize=64)  # called at every HTTP request

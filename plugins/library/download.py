@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import http.client
+import re
 import socket
 import time
 import urllib.error
@@ -14,6 +15,7 @@ from typing import Final
 from tqdm import tqdm
 
 from dragoman.errors import DataError
+from service.settings import WEB_HOST
 
 TIMEOUT_S: Final = 30.0  # the longest time without data
 _TRIES: Final = 5  # in a row without progress
@@ -84,8 +86,18 @@ def unpack(file: Path, out: Path) -> str:
 
 
 def _open(url: str, **headers: str) -> http.client.HTTPResponse:
-    request = urllib.request.Request(url, headers=headers)
-    answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT_S)
+    """Ask for a file.
+
+    Raises:
+        DataError: it is no URL of the web; urllib.request would also open local files.
+    """
+    if not re.fullmatch(WEB_HOST + "/[!-~]*", url):
+        raise DataError(f"{url}: must be a URL that begins with http:// or https:// and a host")
+    try:
+        request = urllib.request.Request(url, headers=headers)
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT_S)
+    except (ValueError, OverflowError) as error:  # of a host in brackets, a port, or where it sends us
+        raise DataError(f"{url}: cannot be fetched: {error}") from error
     return answer
 
 

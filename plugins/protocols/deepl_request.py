@@ -92,8 +92,9 @@ def _xml_tags(given: Mapping[str, Any], kind: str) -> pb.XmlTags | None:
     for name, tags in (("splitting_tags", splitting), ("ignore_tags", kept)):
         if tags and kind != "xml":
             raise InvalidRequestError(named(name, 'must be left out unless tag_handling is "xml"'))
-    if both := set(splitting) & set(unsplitting):
-        raise InvalidRequestError(named("splitting_tags", f"has a name of non_splitting_tags: {min(both)[:40]!r}"))
+    for name, others in (("non_splitting_tags", unsplitting), ("ignore_tags", kept)):
+        if both := set(splitting) & set(others):
+            raise InvalidRequestError(named("splitting_tags", f"has a name of {name}: {min(both)[:40]!r}"))
     return pb.XmlTags(splitting=splitting, kept=kept) if kind == "xml" else None
 
 

@@ -13,6 +13,7 @@ from plugins.http.body import Body
 from plugins.http.calls import DEFAULT_TIMEOUT_S, Calls
 from plugins.protocols import form
 from service.handlers.context import CallContext
+from service.handlers.validation import OTHERS_TAKE_MORE
 from service.security.connection_limits import MAX_HEAD_BYTES
 from service.wire import CallProtocol
 
@@ -114,11 +115,12 @@ def answered(
 
 
 def in_own_names(error: DragomanError, names: Mapping[str, str]) -> str:
-    """Give the message of an error, with the caller's own name of the wrong parameter.
+    """Give the message of an error, with the caller's own name of the wrong parameter and no method of other protocols.
 
     Args:
         names: parameter names, by the fields of messages.
     """
-    field, colon, rule = error.message.partition(": ")
+    message = error.message.replace(OTHERS_TAKE_MORE, "send fewer texts a call")
+    field, colon, rule = message.partition(": ")
     name, bracket, place = field.removeprefix("config.").partition("[")
-    return f"{names[name]}{bracket}{place}{colon}{rule}" if name in names else error.message
+    return f"{names[name]}{bracket}{place}{colon}{rule}" if name in names else message

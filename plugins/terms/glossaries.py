@@ -133,12 +133,14 @@ class StoredGlossaries(Glossaries):
         glossary = options.glossary
         stored = [self.find(name) for name in glossary.names]
         misfits = [each.misfit(chosen.model.manifest, chosen.source, chosen.target) for each in stored]
+        asked = language.pair(chosen.source, chosen.target)
         # Where languages are detected, a glossary for another language that a text may have is left out for this one.
         direct = [other for other in others if not other.pivot]
         raise_if_any(
             [
                 FieldViolation(
-                    f"{prefix}options.glossary.names[{place}]", f"must be for these languages, is for {languages}"
+                    f"{prefix}options.glossary.names[{place}]",
+                    f"must be for {asked}, {each.name[:_QUOTED]!r} is for {languages}",
                 )
                 for place, (each, languages) in enumerate(zip(stored, misfits, strict=True))
                 if languages and all(each.misfit(to.model.manifest, to.source, to.target) for to in direct)
@@ -184,7 +186,8 @@ class StoredGlossaries(Glossaries):
                 if names.setdefault(path.stem, path) != path:
                     raise DataError(f"{path}: {names[path.stem].name} has the same name")
                 stored[path] = StoredGlossary.read(path)
-                _log.info("glossary read", glossary=path.stem, entries=stored[path].entries)
+                if structlog.is_configured():  # a command has no log
+                    _log.info("glossary read", glossary=path.stem, entries=stored[path].entries)
             except DataError as error:
                 self._refused.add(path)
                 stays = ": what was read of it before stays" if path in stored else ""

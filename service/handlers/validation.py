@@ -229,9 +229,8 @@ def _untold(request: _Asked | pb.ScoreTextRequest, chosen: Choice, catalog: Cata
     """Find the error of a request that needs a target language and names none."""
     name, languages = chosen.model.manifest.name, chosen.model.manifest.languages
     if not chosen.target:
-        yield FieldViolation(
-            "target_language_code", f"required: model {name} writes {len(languages.targets)} languages"
-        )
+        rule = f"required: model {name} writes {len(languages.targets)} languages"
+        yield FieldViolation("target_language_code", rule)
     elif not (request.target_language_code or request.model) and catalog.needs_target:
         yield FieldViolation("target_language_code", "required: there is a language that is translated into several")
 
@@ -246,9 +245,8 @@ def _mime_type(request: _Asked | pb.ScoreTextRequest | pb.DetectLanguageRequest)
 
 def _request_id(request: _Asked | pb.ScoreTextRequest | pb.DetectLanguageRequest) -> Iterator[FieldViolation]:
     if request.request_id and not is_request_id(request.request_id):
-        yield FieldViolation(
-            "request_id", f'must be 1 to 128 letters, digits and any of "._:-", is {_quote(request.request_id)}'
-        )
+        rule = f'must be 1 to 128 letters, digits and any of "._:-", is {_quote(request.request_id)}'
+        yield FieldViolation("request_id", rule)
 
 
 def _priority(request: _Asked | pb.ScoreTextRequest) -> Iterator[FieldViolation]:
@@ -259,17 +257,14 @@ def _priority(request: _Asked | pb.ScoreTextRequest) -> Iterator[FieldViolation]
 def _options(options: pb.TranslateOptions, model: ServedModel) -> Iterator[FieldViolation]:
     tokens, limit = options.max_target_tokens, model.manifest.max_target_tokens
     if tokens > limit:
-        yield FieldViolation(
-            "options.max_target_tokens",
-            f"must be at most {limit} for model {model.manifest.name}, is {tokens}",
-        )
+        rule = f"must be at most {limit} for model {model.manifest.name}, is {tokens}"
+        yield FieldViolation("options.max_target_tokens", rule)
 
 
 def _beam(options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
-    size, alternatives = options.beam_size, options.alternatives
     slots = min(model.slots for model in chosen.models)
     sampled = options.HasField("sampling")
-    return bad_beam(size, options.length_penalty, alternatives, slots, sampled=sampled)
+    return bad_beam(options.beam_size, options.length_penalty, options.alternatives, slots, sampled=sampled)
 
 
 def _alignments(asked: _Asked, chosen: Choice) -> Iterator[FieldViolation]:
@@ -286,9 +281,10 @@ def _xml_tags(asked: _Asked) -> Iterator[FieldViolation]:
         yield FieldViolation("options.xml_tags", f'must be left out unless mime_type is "{XML}"')
     for field, names in (("splitting", tags.splitting), ("kept", tags.kept)):
         if len(names) > _MOST_XML_TAGS:
-            yield FieldViolation(
-                f"options.xml_tags.{field}", f"must hold at most {_MOST_XML_TAGS} names, holds {len(names)}"
-            )
+            rule = f"must hold at most {_MOST_XML_TAGS} names, holds {len(names)}"
+            yield FieldViolation(f"options.xml_tags.{field}", rule)
+    if both := set(tags.splitting) & set(tags.kept):
+        yield FieldViolation("options.xml_tags.splitting", f"has a name of options.xml_tags.kept: {_quote(min(both))}")
 
 
 def _quote(value: str) -> str:

@@ -108,9 +108,11 @@ def test_languages_usage_and_glossaries(client) -> None:
             call_it()
         assert caught.value.http_status_code == 404
     french = {"source_lang": "FR", "target_lang": "EN-US", "glossary": "products.en-de"}
-    with pytest.raises(deepl.DeepLException, match=r"glossary_id\[0\]: must be for these languages, is for en to de"):
+    with pytest.raises(
+        deepl.DeepLException, match=r"glossary_id\[0\]: must be for fr to en, 'products.en-de' is for en to de"
+    ):
         client.translate_text("Bonjour", **french)
-    with pytest.raises(deepl.DeepLException, match=r": glossary_id\[0\]: must be for these languages"):
+    with pytest.raises(deepl.DeepLException, match=r": glossary_id\[0\]: must be for fr to en"):
         client.translate_document(b"Bonjour", io.BytesIO(), **french, filename="a.txt")
     with pytest.raises(deepl.DeepLException, match="glossaries are files on the server") as caught:
         client.create_glossary("new", "EN", "DE", {"a": "b"})

@@ -176,7 +176,9 @@ def test_stored_glossaries_are_named_listed_and_read_again(
         assert main(["glossaries", "--address", storing.address, "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == [asdict(each) for each in client.list_glossaries()]
         assert "Anwesen" in client.translate("The house is big.", **asked).text
-        with pytest.raises(InvalidRequestError, match=r"names\[0\]: must be for these languages, is for fr to de"):
+        with pytest.raises(
+            InvalidRequestError, match=r"names\[0\]: must be for en to de, 'products.fr-de' is for fr to de"
+        ):
             client.translate("The house is big.", model="en-de", glossaries=["products.fr-de"])
         assert storing.metric("glossary_segments_total") >= 3
 
@@ -198,7 +200,9 @@ def test_with_detection_each_text_has_the_glossaries_of_its_language(
         assert ["DE" in made[0].text, "FR" in made[1].text, *(each.glossary_misses for each in made)] == [1, 1, (), ()]
         german, french = client.translate(texts, **options, glossaries=["products.de-en"])
         assert (german, french) == (made[0], client.translate(texts[1], **options))
-        with pytest.raises(InvalidRequestError, match=r"names\[0\]: must be for these languages, is for it to en"):
+        with pytest.raises(
+            InvalidRequestError, match=r"names\[0\]: must be for .. to en, 'products.it-en' is for it to en"
+        ):
             client.translate(texts, **options, glossaries=["products.it-en"])
     monkeypatch.setenv("DRAGOMAN_GLOSSARIES", str(glossaries))
     capfd.readouterr()

@@ -154,20 +154,16 @@ def test_documents_by_the_package_of_deepl(client, server) -> None:
 
 
 def test_a_document_that_fails_says_why(client) -> None:
-    for target, name, glossary, message in (
-        ("FR", "a.txt", None, "no translation from 'EN' to 'FR'"),
-        ("DE", "a.docx", None, "file: is no ZIP archive"),
-        ("DE", "a.txt", "none", "no glossary 'none'"),
-    ):
-        handle = client.translate_document_upload(
-            ENGLISH, filename=name, source_lang="EN", target_lang=target, glossary=glossary
-        )
-        status = client.translate_document_wait_until_done(handle)
-        assert not status.ok
-        assert status.error_message.startswith(message)
-        with pytest.raises(deepl.DeepLException, match=r"Bad request|Not found"):
-            client.translate_document_download(handle)
+    handle = client.translate_document_upload(ENGLISH, filename="a.docx", source_lang="EN", target_lang="DE")
+    status = client.translate_document_wait_until_done(handle)
+    assert not status.ok
+    assert status.error_message.startswith("file: is no ZIP archive")
+    with pytest.raises(deepl.DeepLException, match="Bad request"):
+        client.translate_document_download(handle)
     for field, message in (
+        ({"target_lang": "FR", "source_lang": "EN"}, "Bad request.*no translation from 'EN' to 'FR'"),
+        ({"target_lang": "FR"}, "Bad request.*no translation from .* to 'FR'"),
+        ({"source_lang": "EN", "glossary": "none"}, "Not found.*no glossary 'none'"),
         ({"output_format": "pdf"}, "output_format: must be that of the document"),
         ({"formality": "more"}, "formality: must be one of"),
         ({"filename": "a.pdf"}, "file: must end in .srt"),

@@ -366,4 +366,4 @@ def test_the_guide_for_programs_has_examples_of_this_server(tab: Tab) -> None:
     tab.page.get_by_role("link", name="how to call this server").click()
     example = tab.page.locator("pre").first
     expect(example).to_contain_text(f"curl http://{tab.server.http_address}/v1/translate ")
-    expect(example).to_contain_text('"sourceLanguageCode": "de", "targetLanguageCode": "en"')
+    expect(example).to_contain_text('"sourceLanguageCode": "en", "targetLanguageCode": "de"')

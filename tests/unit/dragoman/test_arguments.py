@@ -69,8 +69,12 @@ def test_an_error_of_several_lines_is_one(capsys: pytest.CaptureFixture[str]) ->
 def test_an_output_file_has_a_folder_and_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert output_file("x") == Path("x")
-    for text in (str(tmp_path), f"{tmp_path}/no-such-folder/x"):
-        with pytest.raises(argparse.ArgumentTypeError, match=f"^cannot write a file {text}$"):
+    for text, why in (
+        ("", "has no name"),
+        (str(tmp_path), "is a folder"),
+        (f"{tmp_path}/none/x", f"there is no folder {tmp_path}/none"),
+    ):
+        with pytest.raises(argparse.ArgumentTypeError, match=f"^cannot write a file '{text}': {why}$"):
             output_file(text)
 
 

@@ -26,7 +26,7 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_given_address_wins_over_the_variable_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert address_of(None) == address_of("") == DEFAULT_ADDRESS
+    assert address_of(None) == DEFAULT_ADDRESS
     monkeypatch.setenv(ADDRESS_VARIABLE, "there:1")
     assert (address_of(None), address_of("here:2")) == ("there:1", "here:2")
 
@@ -84,6 +84,8 @@ def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.Mo
     said = rf"^address \(or DRAGOMAN_SERVER\) must be host:port .*, is '{address}'$"
     with pytest.raises(ValueError, match=said):
         address_of(address)
+    with pytest.raises(ValueError, match=r"must be host:port .*, is ''$"):
+        address_of("")
     monkeypatch.setenv(ADDRESS_VARIABLE, address)
     with pytest.raises(ValueError, match=said):
         address_of(None)
@@ -108,6 +110,14 @@ NONE = "connections to all backends failing; last error: UNAVAILABLE: ipv4:127.0
         (
             NONE + "Handshake read failed (Socket closed)",
             "no server answers at there:1: TLS could not be agreed on",
+        ),
+        (
+            NONE + "Custom verification check failed with error: UNAUTHENTICATED: Hostname Verification Check failed.",
+            "no server answers at there:1: its certificate is not for this host",
+        ),
+        (
+            NONE + "Peer name there is not in peer certificate",
+            "no server answers at there:1: its certificate is not for this host",
         ),
         (NONE + "Failed to connect to remote host: Connection refused", "no server answers at there:1"),
         ("Socket closed", "the connection to there:1 broke: Socket closed"),

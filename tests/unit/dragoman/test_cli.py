@@ -216,6 +216,14 @@ def test_a_reader_that_left_is_quiet() -> None:
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
+def test_a_standard_output_that_is_full_is_named_though_it_is_not_buffered() -> None:
+    models = Path(__file__).parents[3] / "models" / "en-de" / "bundle"
+    arguments = [sys.executable, "-u", "-m", "dragoman.cli", "models", "--models", str(models)]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (2, "dragoman: standard output: No space left on device\n")
+
+
 @pytest.mark.parametrize("command", ["--help", "api-key alice", "translate --help"])
 def test_a_standard_output_that_is_full_is_named(command: str) -> None:
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -273,6 +281,8 @@ def test_the_package_is_the_command_line(capfd) -> None:
         ("options.sampling.top_k", "--top-k"),
         ("beam_size", "--beam-size"),
         ("options.protect_placeholders", "--protect-placeholders"),
+        ("options.glossary.names[0]", "--glossary"),
+        ("options.glossary.entries", "--glossary"),
         ("contents", "contents"),
     ],
 )

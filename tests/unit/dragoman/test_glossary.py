@@ -72,6 +72,7 @@ def test_units() -> None:
         ("terms.csv", b"house;Bude\nhome;Heim", "line 1: columns must be separated by commas, is 'house;Bude'"),
         ("terms.csv", b"\nen\tde\na\tb", r"line 2: columns must be separated by commas, is 'en\tde'"),
         ("terms.tsv", b"en;de\na;b", "line 1: columns must be separated by tabs, is 'en;de'"),
+        ("terms.tsv", b"house,Bude\nhome,Heim", "line 1: columns must be separated by tabs, is 'house,Bude'"),
         ("terms.csv", b"a," + b"|".join([b"b"] * 17), "at most 16 forms, has 17"),
         ("terms.csv", b"".join(b"a,b%d|c\n" % number for number in range(16)), "'a' must have at most 16 forms"),
         ("terms.csv", b'"a\nb",c', "no line breaks"),

@@ -1,12 +1,19 @@
 from typing import Self
 
 import pytest
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman.invalid import describe
 
 
+class Lid(BaseModel):
+    is_open: bool
+
+
 class Box(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    lid: Lid | None = None
     width: int = Field(gt=0)
     height: int = Field(gt=0)
     label: str = Field(default="", max_length=3)
@@ -27,6 +34,10 @@ class Box(BaseModel):
             "width: must be greater than 0, not 0; height: must be a valid integer, not 'x'",
         ),
         ({"width": 1, "height": 1, "label": "wide"}, "label: must have at most 3 characters, not 'wide'"),
+        ({"width": 1, "height": 1, "depth": 1}, "depth: is no known field"),
+        ({"width": 1, "height": 1, "lid": 5}, "lid: must be a table of fields, not 5"),
+        ({"width": 1, "height": 1, "lid": {"is_open": "maybe"}}, "lid.is_open: must be true or false, not 'maybe'"),
+        ({"width": 1}, "height: Field required"),
         ({"width": 1, "height": 2}, "height must be at most width"),
     ],
 )

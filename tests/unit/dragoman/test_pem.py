@@ -25,7 +25,8 @@ def test_a_pair_and_its_authority_are_good(tmp_path: Path) -> None:
 
 def test_the_key_of_another_certificate_is_named(files: Files) -> None:
     files.key.write_bytes(Authority().issue()[1])
-    with pytest.raises(OSError, match=f"{files.certificate} and {files.key} are not a certificate and its key: "):
+    said = f"{files.certificate} and {files.key} are not a certificate and its key: the key is of another certificate"
+    with pytest.raises(OSError, match=f"^{said}$"):
         check_pair(files.certificate, files.key)
 
 

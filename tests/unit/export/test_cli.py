@@ -104,7 +104,9 @@ def test_export_needs_no_extra_of_import() -> None:
 )
 def test_a_file_that_cannot_be_written_is_found_before_any_work(command: str, flag: str, capsys) -> None:
     line = refused(capsys, *command.split(), "no-such-folder", flag, "/no/such/folder/x")
-    assert line.endswith(f"argument {flag}: cannot write a file /no/such/folder/x\n")
+    assert line.endswith(
+        f"argument {flag}: cannot write a file '/no/such/folder/x': there is no folder /no/such/folder\n"
+    )
 
 
 def test_languages_are_required_where_the_checkpoint_has_none(checkpoint: Path, capsys) -> None:

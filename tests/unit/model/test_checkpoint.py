@@ -121,7 +121,7 @@ def test_missing_or_unreadable_file(checkpoint: Path, name: str, content: bytes 
 def test_configuration_with_an_unknown_field(checkpoint: Path) -> None:
     config = json.loads((checkpoint / "config.json").read_text())
     damage(checkpoint, "config.json", json.dumps(config | {"moe": 8}).encode())
-    with pytest.raises(BundleError, match=r"config\.json: moe: Extra inputs are not permitted"):
+    with pytest.raises(BundleError, match=r"config\.json: moe: is no known field"):
         load_checkpoint(checkpoint)
 
 

@@ -41,6 +41,17 @@ def test_lists_are_texts_with_commas_between_them_in_flags_and_variables(monkeyp
     assert load({"http_origins": ("*",)}).http_origins == ("*",)
 
 
+BAD_URLS = (
+    "foo",
+    "http://[",
+    "http://",
+    "https:///models.json",
+    "file:///etc/hosts",
+    "http://host:x/a",
+    "http://host/a b",
+)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
@@ -52,10 +63,12 @@ def test_lists_are_texts_with_commas_between_them_in_flags_and_variables(monkeyp
         ("beam_size", "17", "less than or equal to 16"),
         ("threads", "-1", "greater than or equal to 0"),
         ("processes", "0", "greater than or equal to 1"),
-        ("processes", "many", "valid integer"),
+        ("processes", "many", "must be auto, or a number of processes from 1 to 1024;"),
         ("address", "localhost", "must be host:port"),
         ("metrics_address", "localhost:65536", "port up to 65535"),
         ("drain_timeout_s", "inf", "less than or equal to 86400"),
+        ("coalesce", "maybe", "must be true or false;"),
+        *(("firefox_models", url, "must be http://host/path or https://host/path;") for url in BAD_URLS),
         ("otlp_endpoint", "127.0.0.1:4317", "must be http://host:port"),
         ("pivot_language", "English", "must be a BCP-47 code"),
         ("log_requests", "some", "must be 'all', 'errors' or 'none'"),

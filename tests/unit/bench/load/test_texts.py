@@ -51,6 +51,14 @@ def test_file_without_a_text_is_an_error(tmp_path: Path, content: str) -> None:
         read_data_file(write(tmp_path / "a.txt", content))
 
 
+def test_a_tsv_file_without_a_tab_is_an_error_that_says_so(tmp_path: Path) -> None:
+    said = r"has a tab; lines of text alone need another suffix than \.tsv"
+    with pytest.raises(DataError, match=f"^no line of {tmp_path / 'a.tsv'} {said}$"):
+        read_data_file(write(tmp_path / "a.tsv", "One.\nTwo.\n"))
+    with pytest.raises(DataError, match=r"holds a text$"):
+        read_data_file(write(tmp_path / "a.tsv", ""))
+
+
 def test_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"^cannot read {tmp_path / 'a.tsv'}: No such file or directory$"):
         read_data_file(tmp_path / "a.tsv")

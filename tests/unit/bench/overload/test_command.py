@@ -9,7 +9,10 @@ from bench.cli import main
         (["--data", "missing.tsv"], "--data: no file missing.tsv"),
         (["--factor", "0"], "--factor: must be more than 0, not 0"),
         (["--texts-per-request", "0"], "--texts-per-request: must be at least 1, not 0"),
-        (["--plot", "/no/such/folder/x.png"], "--plot: cannot write a file /no/such/folder/x.png"),
+        (
+            ["--plot", "/no/such/folder/x.png"],
+            "--plot: cannot write a file '/no/such/folder/x.png': there is no folder /no/such/folder",
+        ),
     ],
 )
 def test_bad_arguments_are_one_line_and_exit_2(

@@ -281,3 +281,40 @@ def test_a_glossary_for_other_languages_is_refused(flags: list[str], why: str, t
     file.write_text("house,Bude\n")
     assert main(["translate", "--models", BUNDLE, "--glossary", str(file), *flags, "The house is big."]) == 2
     assert capfd.readouterr() == ("", f"dragoman translate: {file}: {why}\n")
+
+
+def test_several_glossaries_are_taken_together(tmp_path: Path, monkeypatch, capfd) -> None:
+    (tmp_path / "a.en-de.csv").write_text("house,Haus\n")
+    (tmp_path / "b.csv").write_text("station,Bahnhof\n")
+    files = [f"--glossary={tmp_path / name}" for name in ("a.en-de.csv", "b.csv")]
+    options = translations_of(monkeypatch, MORNING)
+    assert main(["translate", *files, "--glossary=names", "--glossary", "more", "a"]) == 0
+    assert [term.source_term for term in options["glossary"]] == ["house", "station"]
+    assert (options["glossaries"], options["source"], options["target"]) == (["names", "more"], "en", "de")
+    (tmp_path / "c.en-fr.csv").write_text("house,maison\n")
+    assert main(["translate", *files, f"--glossary={tmp_path / 'c.en-fr.csv'}", "a"]) == 2
+    said = "is for en to fr, --from, --to and the glossaries before say en to de"
+    assert capfd.readouterr().err == f"dragoman translate: {tmp_path / 'c.en-fr.csv'}: {said}\n"
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\tb", "a\r"])
+def test_alternatives_of_what_is_no_line_need_json(text: str, monkeypatch, capfd) -> None:
+    translations_of(monkeypatch, MORNING)
+    with pytest.raises(SystemExit) as ended:
+        main(["translate", "--alternatives=2", "a", text])
+    assert ended.value.code == 2
+    said = "argument --alternatives: a text with a line break or a tab needs --json"
+    assert capfd.readouterr() == ("", f"dragoman translate: {said}\n")
+    assert main(["translate", "--alternatives=2", "--json", text]) == 0
+
+
+def test_a_glossary_that_does_not_fit_the_call_is_named_by_its_flag(tmp_path: Path, monkeypatch, capfd) -> None:
+    (tmp_path / "terms.de-en.csv").write_text("Haus,house\n")
+    (tmp_path / "many.csv").write_text("".join(f"term{number},x\n" for number in range(1_001)))
+    monkeypatch.setenv("DRAGOMAN_GLOSSARIES", str(tmp_path))
+    call = ["translate", "--models", BUNDLE, "--from=en", "--to=de", "The house."]
+    assert main([*call, "--glossary=terms.de-en"]) == 2
+    said = "--glossary: must be for en to de, 'terms.de-en' is for de to en"
+    assert capfd.readouterr() == ("", f"dragoman translate: {said}\n")
+    assert main([*call, "--glossary", str(tmp_path / "many.csv")]) == 2
+    assert capfd.readouterr() == ("", "dragoman translate: --glossary: must hold at most 1000, holds 1001\n")

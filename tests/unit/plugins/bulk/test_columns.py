@@ -44,6 +44,12 @@ def test_a_missing_column_is_named_with_those_that_there_are() -> None:
     assert wrong_columns([], Columns("id", "text")) == "has no column 'id'; there are: none"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
+def test_columns_in_another_encoding_are_not_shown(encoding: str) -> None:
+    head = "id,text,größe".encode(encoding).decode(errors="surrogateescape")
+    assert wrong_columns(head.split(","), Columns("id", "text")) == "is not UTF-8"
+
+
 def test_a_column_that_is_read_is_there_once() -> None:
     columns = Columns("id", "text")
     assert wrong_columns(["text", "id", "text"], columns) == "has 2 columns 'text', must have one"

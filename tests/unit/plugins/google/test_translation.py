@@ -15,10 +15,12 @@ from plugins.access.api_keys import KeyStore
 from plugins.access.callers import KeyHolders
 from plugins.google.translation import GoogleTranslation
 from plugins.google.v3 import translation_service_pb2 as google
+from plugins.terms.glossaries import StoredGlossaries
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.rpc import methods
 from service.settings import Settings
+from service.telemetry.access_log import AccessLog
 from service.telemetry.metrics import Metrics
 from tests.grpc_server import grpc_server
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, until
@@ -150,3 +152,17 @@ async def test_other_methods_are_not_implemented_and_no_label(serve, played: Pla
     assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
     assert caught.value.details().startswith("not on this server: it")
     assert played.metrics.total("requests_total") == 0
+
+
+async def test_a_glossary_for_other_languages_is_named_by_its_field(serve, played: PlayedEngine, tmp_path) -> None:
+    (tmp_path / "terms.de-en.csv").write_text("Haus,house\n")
+    glossaries, log = StoredGlossaries(str(tmp_path)), AccessLog(played.metrics, tracer=played.records)
+    glossaries.refresh()
+    handlers = TranslationHandlers(played.gate, Settings(), played.metrics, access_log=log, glossaries=glossaries)
+    named = {"glossary": "projects/p/locations/l/glossaries/terms.de-en"}
+    error = await refused(translate(await serve(handlers), glossary_config=named))
+    said = "must be for en to de, 'terms.de-en' is for de to en"
+    assert error.message == f"glossary_config.glossary: {said}"
+    assert error.violations == [("glossary_config.glossary", said)]
+    [record] = played.records
+    assert error.request_id == record.request_id

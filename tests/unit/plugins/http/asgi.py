@@ -13,7 +13,7 @@ class Answer(NamedTuple):
 
 
 async def call(app: Any, method: str, url: str, content: Any = None, **headers: str) -> Answer:
-    """Call an application with a body of JSON, from a client that stays."""
+    """Call an application with a body of JSON, or of bytes, from a client that stays."""
     given = {"content-type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
     parts = urlsplit(url)
     scope = {
@@ -28,7 +28,7 @@ async def call(app: Any, method: str, url: str, content: Any = None, **headers: 
         "scheme": "http",
         "http_version": "1.1",
     }
-    body = b"" if content is None else json.dumps(content).encode()
+    body = b"" if content is None else content if isinstance(content, bytes) else json.dumps(content).encode()
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
     sent: list[Any] = []
 

@@ -1,5 +1,7 @@
 """What a server without keys refuses of browsers."""
 
+from collections.abc import Callable
+
 import pytest
 from starlette.middleware import Middleware
 from starlette.responses import Response
@@ -44,6 +46,23 @@ async def test_pages_of_other_sites_may_not_call(method: str, headers: dict[str,
         assert answer.json["error"]["status"] == "PERMISSION_DENIED"
         assert "--http-origins" in answer.json["error"]["message"]
         assert answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("/translate", lambda said: {"error": said}),
+        ("/frontend/settings", lambda said: {"error": said}),
+        ("/download_file/x.txt", lambda said: {"error": said}),
+        ("/v2/translate", lambda said: {"message": said}),
+        ("/dragoman.v1.Translation/TranslateText", lambda said: {"code": "permission_denied", "message": said}),
+        ("/v1/translate", lambda said: {"error": {"code": 403, "status": "PERMISSION_DENIED", "message": said}}),
+    ],
+)
+async def test_a_refusal_is_an_error_of_the_protocol(path: str, content: Callable[[str], object]) -> None:
+    said = "host: must be localhost or an address of loopback, on which this server listens, is 'evil.example'"
+    answer = await call(app_of(), "POST", path, {}, host="evil.example")
+    assert (answer.status, answer.json) == (403, content(said))
 
 
 @pytest.mark.parametrize("origin", ["*", "https://evil.example"])

@@ -1,5 +1,6 @@
 import gzip
 import hashlib
+import re
 import resource
 import subprocess
 import sys
@@ -56,6 +57,18 @@ def test_a_file_that_is_elsewhere(server: Web, tmp_path: Path) -> None:
     server.redirect["/old"] = "/file"
     download.fetch(f"{server.address}/old", tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    "url", ["foo", "http://[", "http:///file", "file://{file}", "http://[::1::]/", "http://a:99999/"]
+)
+def test_what_is_no_url_of_the_web_is_not_opened(tmp_path: Path, url: str) -> None:
+    file = tmp_path / "here"
+    file.write_bytes(CONTENT)
+    with pytest.raises(DataError, match=re.escape(url.format(file=file)) + ": "):
+        download.read(url.format(file=file))
+    with pytest.raises(DataError, match=re.escape(url.format(file=file)) + ": "):
+        download.fetch(url.format(file=file), tmp_path / "file")
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])

@@ -15,6 +15,7 @@ from plugins.protocols import deepl_documents
 from plugins.protocols.deepl_documents import DeepLDocuments
 from plugins.protocols.libretranslate_files import LibreTranslateFiles
 from plugins.protocols.parameter_calls import ParameterCalls
+from plugins.terms.glossaries import StoredGlossaries
 from service.handlers.context import CallContext
 from service.security.access import Caller
 from service.wire import CallProtocol
@@ -94,6 +95,34 @@ async def test_the_first_question_waits_for_a_small_document(app, jobs, monkeypa
 async def test_a_document_is_a_file_of_a_form(app, content: dict[str, str], message: str) -> None:
     answer = await call(app, "POST", "/v2/document", {"target_lang": "DE"} | content)
     assert (answer.status, answer.json) == (400, {"message": message})
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "message"),
+    [
+        ({"target_lang": "FR", "source_lang": "EN"}, 400, "no translation from 'EN' to 'FR'; "),
+        ({"target_lang": "FR"}, 400, "no translation from "),
+        ({"target_lang": "no language"}, 400, "target_lang: must be a BCP-47 code"),
+        ({"target_lang": "DE", "source_lang": "no language"}, 400, "source_lang: must be a BCP-47 code"),
+        ({"target_lang": "DE", "source_lang": "EN", "glossary_id": "none"}, 404, "no glossary 'none'; "),
+        ({"target_lang": "DE", "glossary_id": "none"}, 404, "no glossary 'none'; "),
+        ({"target_lang": "DE", "glossary_id": "terms.de-en"}, 400, "glossary_id[0]: must be for en to de, "),
+    ],
+)
+async def test_languages_and_glossaries_are_checked_before_a_document_is_read(
+    app, played, tmp_path, given: dict[str, str], status: int, message: str
+) -> None:
+    (tmp_path / "terms.de-en.csv").write_text("Haus,house\n")
+    played.handlers.glossaries = StoredGlossaries(str(tmp_path))
+    played.handlers.glossaries.refresh()
+    part = '--x\r\ncontent-disposition: form-data; name="{}"{}\r\n\r\n{}\r\n'
+    parts = [part.format(name, "", value) for name, value in given.items()]
+    body = "".join([*parts, part.format("file", '; filename="a.txt"', "tom"), "--x--\r\n"]).encode()
+    answer = await call(app, "POST", "/v2/document", body, content_type="multipart/form-data; boundary=x")
+    assert answer.status == status
+    assert answer.json["message"].startswith(message)
+    [record] = played.records
+    assert (record.method, record.protocol, record.admitted) == ("BatchTranslateText", "deepl", False)
 
 
 async def test_the_key_of_a_document_is_needed(app) -> None:

@@ -78,6 +78,7 @@ def test_advice_changes_nothing() -> None:
         ({"splitting_tags": ["p"]}, "splitting_tags"),
         ({"splitting_tags": [5], "tag_handling": "xml"}, "splitting_tags"),
         ({"splitting_tags": "p,q", "non_splitting_tags": "q", "tag_handling": "xml"}, "splitting_tags"),
+        ({"splitting_tags": "p,q", "ignore_tags": "x,q", "tag_handling": "xml"}, "splitting_tags"),
     ],
 )
 def test_what_is_wrong_or_cannot_be_kept_is_named(given: dict[str, Any], field: str) -> None:

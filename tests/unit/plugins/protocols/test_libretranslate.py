@@ -114,3 +114,24 @@ async def test_a_text_in_the_target_language_has_the_limits_of_all(played, texts
     answer = await call(app_of(played), "POST", "/translate", SAME | {"q": texts})
     assert answer.status == 400
     assert answer.json["error"].startswith("q")
+
+
+async def test_the_languages_of_several_texts_are_told_together(played, monkeypatch) -> None:
+    guesses = {"a" * 30: {"en": 0.9, "de": 0.1}, "12": {}, "b" * 10: {"de": 1.0}}
+
+    async def detect(asked: pb.DetectLanguageRequest, _: object) -> pb.DetectLanguageResponse:
+        answer = pb.DetectLanguageResponse()
+        for text in asked.contents:
+            found = answer.detections.add()
+            for code, confidence in guesses[text].items():
+                found.languages.add(language_code=code, confidence=confidence)
+        return answer
+
+    monkeypatch.setattr(played.handlers, "detect", detect)
+    answer = await call(app_of(played), "POST", "/detect", {"q": list(guesses)})
+    assert answer.json == [{"language": "en", "confidence": 67.5}, {"language": "de", "confidence": 32.5}]
+
+
+async def test_too_many_texts_to_detect_are_refused(played) -> None:
+    answer = await call(app_of(played), "POST", "/detect", {"q": ["a"] * 1_025})
+    assert (answer.status, answer.json) == (400, {"error": "q: must hold 1 to 1024 texts, holds 1025"})

@@ -15,6 +15,7 @@ from plugins.http.calls import Calls
 from plugins.http.forwarded import TrustedProxies
 from plugins.protocols import form
 from plugins.protocols.parameter_calls import KEY_BYTES, ParameterCalls, in_own_names
+from service.handlers.validation import OTHERS_TAKE_MORE
 from service.wire import CallProtocol
 from tests.unit.plugins.http.keyed import KEY, NAME, keyed
 from tests.unit.service.played_engine import PlayedEngine
@@ -162,6 +163,7 @@ async def test_large_bodies_are_read_one_after_another(calls, monkeypatch) -> No
         ("contents[3]: must be text: 'a: b'", "q[3]: must be text: 'a: b'"),
         ("config.contents: must hold at most 2 texts", "q: must hold at most 2 texts"),
         ("options.beam_size: must be at most 4", "options.beam_size: must be at most 4"),
+        (f"contents: are 2; {OTHERS_TAKE_MORE}", "q: are 2; send fewer texts a call"),
         ("no model translates from a to b", "no model translates from a to b"),
     ],
 )

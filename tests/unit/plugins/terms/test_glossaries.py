@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from dragoman.bundle import Manifest
@@ -33,6 +34,15 @@ def test_the_files_of_a_folder_are_listed_by_name(folder: Path) -> None:
     glossaries.refresh()
     listed = [each[:4] for each in glossaries]
     assert listed == [("names", "", "", 1), ("products.en-de", "en", "de", 1)]
+
+
+def test_only_a_server_logs_what_it_reads(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+    with capture_logs() as log:
+        StoredGlossaries(str(folder)).refresh()
+    assert [each["event"] for each in log] == ["glossary read"]
+    monkeypatch.setattr(structlog, "is_configured", lambda: False)
+    StoredGlossaries(str(folder)).refresh()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_an_unknown_one_is_an_error_that_names_those_that_there_are(folder: Path) -> None:
@@ -160,7 +170,11 @@ def test_with_detection_a_glossary_is_for_the_texts_of_its_languages(folder: Pat
     assert [found(each, both, "products.de-en") for each in both] == [[], ["house"]]
     pivoted = both[0]._replace(source="fr", pivot=both[0])
     for others in ([], both[:1], [both[0], pivoted]):
-        with pytest.raises(InvalidRequestError, match=r"names\[1\]: must be for these languages, is for de to en"):
+        with pytest.raises(
+            InvalidRequestError, match=r"names\[1\]: must be for en to de, 'products.de-en' is for de to en"
+        ):
             found(both[0], others, *names)
-    with pytest.raises(InvalidRequestError, match=r"names\[0\]: must be for these languages, is for fr to de"):
+    with pytest.raises(
+        InvalidRequestError, match=r"names\[0\]: must be for en to de, 'products.fr-de' is for fr to de"
+    ):
         found(both[0], both, "products.fr-de")

@@ -230,6 +230,10 @@ def test_names_of_elements_need_xml_and_are_few(catalog) -> None:
     names = {"splitting": ["p"] * 101, "kept": ["x"] * 100}
     found = wrong(catalog, request(mime_type="text/xml", options={"xml_tags": names}))
     assert found == {"options.xml_tags.splitting": "must hold at most 100 names, holds 101"}
+    found = wrong(
+        catalog, request(mime_type="text/xml", options={"xml_tags": {"splitting": ["b", "p"], "kept": ["p"]}})
+    )
+    assert found == {"options.xml_tags.splitting": "has a name of options.xml_tags.kept: 'p'"}
 
 
 def test_words_of_html_have_no_alignments(catalog) -> None:

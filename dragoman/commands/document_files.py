@@ -14,7 +14,7 @@ from tqdm import tqdm
 from dragoman.answers import Translation
 from dragoman.arguments import output_file
 from dragoman.commands.lines import EXIT_SOME_FAILED, complain, in_chunks, reason
-from dragoman.documents.document import Document, DocumentText
+from dragoman.documents.document import Document, DocumentText, check_languages
 from dragoman.documents.formats import MAX_BYTES, SUFFIXES, format_of, read_document, say_language
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_OK
@@ -82,19 +82,27 @@ def check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
         parser.error("argument --out: is the file of --file, which would be lost")
 
 
-def read(path: Path) -> Document:
+def read(path: Path, source: str, target: str) -> Document:
     """Read a document.
 
+    Args:
+        path: the file; its suffix gives the format.
+        source: language to translate from; "": any.
+        target: language to translate into; "": any.
+
     Raises:
-        DataError: the content does not have the format of the file's suffix; one line that names the file.
+        DataError: the content does not have the format of the file's suffix, or states other languages; one line that
+            names the file.
         OSError: the file cannot be read.
     """
     with open_regular(path) as stream:
         content = stream.read(MAX_BYTES + 1)
     try:
-        return read_document(path.name, content)
+        document = read_document(path.name, content)
+        check_languages(document.languages, source, target)
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
+    return document
 
 
 def check_draws(parser: argparse.ArgumentParser, options: argparse.Namespace, document: Document) -> None:
@@ -131,7 +139,9 @@ def translate(
         raise DataError(f"{options.out}: {error}") from error
     source = "" if options.source == AUTO else options.source or ""
     write_whole(options.out, say_language(options.out.name, content, source, options.target or ""))
-    return EXIT_SOME_FAILED if None in translations else EXIT_OK
+    for place in document.unwritten:
+        complain(_COMMAND, f"{place}: stays in the source language: its translation would be read as something else")
+    return EXIT_SOME_FAILED if None in translations or document.unwritten else EXIT_OK
 
 
 def _translations(texts: Sequence[DocumentText], translate_texts: TranslateTexts) -> Iterator[str | None]:

@@ -88,7 +88,7 @@ def translate(arguments: list[str]) -> int:
     if is_seeded_here:
         options.seed = secrets.randbits(_SEED_BITS)  # one seed for all lines: each call would draw its own
     if options.file:
-        document = document_files.read(options.file)
+        document = document_files.read(options.file, options.source or "", options.target or "")
         document_files.check_draws(parser, options, document)
         options.html = True
         options.protect_placeholders |= document.protects_placeholders

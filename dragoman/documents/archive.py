@@ -9,6 +9,7 @@ from typing import Final
 
 MAX_MEMBERS: Final = 10_000
 MAX_BYTES: Final = 256 * 2**20  # of all members together
+_OLE: Final = b"\xd0\xcf\x11\xe0"  # begins files that Office encrypted, or an Office before 2007 wrote
 _BLOCK_BYTES: Final = 1 << 20
 _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
 
@@ -29,6 +30,8 @@ class Archive:
         Raises:
             ValueError: the content is no archive, or the archive is broken, encrypted or too large.
         """
+        if content.startswith(_OLE):
+            raise ValueError("is protected by a password, or of an old version of Office")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
             infos = self._zip.infolist()

@@ -21,7 +21,10 @@ _MAX_BYTES: Final = 2**19  # at worst, for example a file of brackets, this take
 _CELLS: Final = ("th_open", "td_open")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 _LINE_BREAK: Final = re.compile(r"[ \t]*\n[ \t]*")
-_SPECIAL: Final = re.compile(r"[\\`*_\[\]<>&~|#+=!-]|(?<=\d)[.)]|:(?=::)")
+_SPECIAL: Final = re.compile(r"[\\`*_\[\]<>&~|#+=!$-]|(?<=\d)[.)]|:(?=::)")
+# Blanks other than those of lines. The parser removes them at the ends of a text, unless they are references.
+_WIDE: Final = re.compile(r"[^\S \t\n]")
+_WIDE_AT_ENDS: Final = re.compile(rf"\A{_WIDE.pattern}+|{_WIDE.pattern}+\Z")
 # A word that should not begin a line: it might start a list, a quotation, a heading, a footnote or HTML.
 _BEGINS_BLOCK: Final = re.compile(r"[-+*=#>|:]|\[\^|\d+[.)]$|<(?:[!?/]|[a-zA-Z](?![^<>\s]*[@:]))")
 # A place in written text where the line may be broken. No input has this character: CommonMark replaces it.
@@ -51,14 +54,18 @@ class MarkdownDocument:
     Attributes:
         texts: one for each paragraph, heading and cell with words.
         protects_placeholders: True: kept code becomes placeholders, too.
+        languages: none.
+        unwritten: the texts whose translations lack code, or would be read as something else.
     """
 
     protects_placeholders = True
+    languages: Sequence[tuple[str, str]] = ()
 
     def __init__(self, content: bytes) -> None:
         """Find the texts; raises ValueError if the content is not UTF-8, or is too large."""
         if len(content) > _MAX_BYTES:
             raise ValueError(f"must be at most {_MAX_BYTES} bytes of Markdown")
+        self.unwritten: list[str] = []
         self._lines = lines_of(content)
         self._parser = make_parser()
         self._references: dict[str, Any] = {}
@@ -68,14 +75,18 @@ class MarkdownDocument:
     def write(self, translations: Sequence[str | None]) -> bytes:
         """Give the content of the file; see `Document`."""
         lines = list(self._lines)
+        unwritten = []
         # From the end, so that a replaced cell does not move the cells before it in the same line.
-        for block, translation in reversed(list(zip(self._blocks, translations, strict=True))):
-            tokens = None if translation is None else _translated(block.text, translation)
-            if tokens is not None:
-                last = block.first + len(block.spans)
-                written = self._rewritten(block, lines[block.first : last], tokens)
-                if written is not None:
-                    lines[block.first : last] = [written, *[""] * (len(block.spans) - 1)]
+        for block, text, translation in reversed(list(zip(self._blocks, self.texts, translations, strict=True))):
+            if translation is None:
+                continue
+            last = block.first + len(block.spans)
+            written = self._rewritten(block, lines[block.first : last], translation)
+            if written is None:
+                unwritten.append(text.place)
+            else:
+                lines[block.first : last] = [written, *[""] * (len(block.spans) - 1)]
+        self.unwritten = unwritten[::-1]
         return "".join(lines).encode()
 
     def _read(self) -> Iterator[_Block]:
@@ -117,12 +128,16 @@ class MarkdownDocument:
             spans.append((start, start + len(piece)))
         return spans
 
-    def _rewritten(self, block: _Block, lines: Sequence[str], tokens: Sequence[Token]) -> str | None:
+    def _rewritten(self, block: _Block, lines: Sequence[str], translation: str) -> str | None:
         """Write the lines of a block with a translation.
 
-        Characters are escaped only where the parser would misread them. None, so that the lines stay: it would misread
-        them in any case, as a comment at the start of a line, which begins a block of HTML.
+        Characters are escaped only where the parser would misread them. None, so that the lines stay: the translation
+        lacks code, or it would be misread in any case, as a comment at the start of a line, which begins a block of
+        HTML.
         """
+        tokens = _translated(block.text, translation)
+        if tokens is None:
+            return None
         for escapes in (False, True):
             source = _source(block.text, tokens, escapes=escapes)
             written = _put(block, lines, source)
@@ -158,11 +173,16 @@ def _source(text: Tagged, tokens: Sequence[Token], *, escapes: bool) -> str:
     """Write tokens; each blank at which a line may be broken becomes a gap."""
 
     def written(token: Token) -> str:
-        special = _SPECIAL.sub(r"\\\g<0>", token.text) if escapes else token.text
+        special = _WIDE.sub(_reference, _SPECIAL.sub(r"\\\g<0>", token.text)) if escapes else token.text
         return _BLANKS.sub(_GAP, special)
 
     source = text.source([token._replace(text=written(token)) for token in tokens])
-    return _GAPS_AT_END.sub("", source.strip(_GAP))
+    return _WIDE_AT_ENDS.sub(_reference, _GAPS_AT_END.sub("", source.strip(_GAP)))
+
+
+def _reference(found: re.Match[str]) -> str:
+    """Write characters as references."""
+    return "".join("&nbsp;" if each == "\xa0" else f"&#{ord(each)};" for each in found[0])
 
 
 def _seen(text: Tagged, tokens: Iterable[Token]) -> list[tuple[bool, str]]:

@@ -7,6 +7,7 @@ the rule that made it.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -27,11 +28,14 @@ _WRITTEN: Final = "written"
 _HTML: Final = re.compile(r"<(?P<end>/)?(?P<name>[a-z][\w-]*)", re.IGNORECASE)
 _HTML_CODE: Final = re.compile(r"<(code|kbd|samp|tt|var)(?:\s[^<>]*)?>[^<>]*</\1>", re.IGNORECASE)
 _FOOTNOTE: Final = re.compile(r"\[\^[^\]\s]+\]:")  # at the beginning of a line: its definition
+# Formulas of GitHub, between `$$` or `$`; `$5 and $10` are prices.
+_FORMULA: Final = re.compile(r"(?<!\$)\$\$(?!\$)[^$]+\$\$(?!\$)|(?<![\w$])\$(?!\s)(?:\\.|[^$\\\n])+(?<!\s)\$(?![\w$])")
+_KEPT: Final = {"html_code": _HTML_CODE, "formula": _FORMULA}  # HTML elements with code, and formulas
 # Plain text for CommonMark: the first line of a GitHub alert, the box of a task, marks of footnotes, attributes of a
-# heading, addresses, which become links, and formulas.
+# heading, and addresses, which become links.
 _UNMARKED: Final = re.compile(
     r"(?P<head>\A\[![A-Za-z]+\][ \t]*\n)|\A\[[ xX]\](?=\s)|\[\^[^\]\s]+\]:?|\{[#.:][^{}\n]*\}"
-    r"|(?P<kept>https?://[^\s<>]*[\w/]|(?<!\$)\$\$(?!\$)[^$]+\$\$(?!\$))"
+    r"|(?P<kept>https?://[^\s<>]*[\w/])"
 )
 
 
@@ -43,7 +47,8 @@ def make_parser() -> MarkdownIt:
     parser.block.ruler.before("reference", "footnote", _ends_at_footnote, {"alt": ["paragraph"]})
     for name, (rule, place) in _RULES.items():
         parser.inline.ruler.at(name, _placing(rule, place))
-    parser.inline.ruler.before("html_inline", "html_code", _placing(_html_code, _place_whole))
+    for name, pattern in _KEPT.items():
+        parser.inline.ruler.before("escape", name, _placing(partial(_kept, name, pattern), _place_whole))
     return parser
 
 
@@ -80,7 +85,7 @@ def _outside_pictures(source: str, tags: Iterable[Tag]) -> Iterator[str]:
 def _tags(source: str, token: MarkdownToken) -> Iterator[Tag]:
     """Give the tags of a token: one, or for a picture two, around its alternative text, and the tags in this text."""
     start, stop = token.meta[_PLACE]
-    if token.type in ("code_inline", "html_code") or token.markup == "autolink":
+    if token.type in ("code_inline", *_KEPT) or token.markup == "autolink":
         yield Tag(start, stop, Kind.KEPT)
     elif token.type == "hardbreak":
         yield Tag(start, stop, Kind.BREAK)
@@ -147,13 +152,13 @@ def _ends_at_footnote(state: StateBlock, first: int, last: int, silent: bool) ->
     return silent and _is_footnote(state, first)
 
 
-def _html_code(state: rules.StateInline, silent: bool) -> bool:
-    """Consume an HTML element with code; a rule of markdown-it."""
-    found = _HTML_CODE.match(state.src, state.pos, state.posMax)
+def _kept(name: str, pattern: re.Pattern[str], state: rules.StateInline, silent: bool) -> bool:
+    """Consume what a pattern matches, for a token of this name; a rule of markdown-it."""
+    found = pattern.match(state.src, state.pos, state.posMax)
     if found is None:
         return False
     if not silent:
-        state.push("html_code", "", 0)
+        state.push(name, "", 0)
     state.pos = found.end()
     return True
 

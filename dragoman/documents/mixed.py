@@ -1,7 +1,7 @@
 """XML with text and elements side by side, as in OpenDocument and XLIFF: to tokens, and back."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from lxml import etree
@@ -48,14 +48,22 @@ class MixedText:
         """
         self._element, self._vocabulary, self._keeps_lines = element, vocabulary, keeps_lines
         self._tags: list[etree._Element | tuple[str, str]] = []
+        self._blanks: dict[int, etree._Element] = {}  # by the places of their tokens
         self.tokens: list[Token] = []
         self._read(element)
-        self.tokens = standing(self.tokens)
+        # Blanks at the ends are no part of the text: as characters, the format would drop them.
+        places = range(len(self.tokens))
+        head = list(self._outer(places, Kind.BEGIN))
+        tail = list(self._outer(places[::-1], Kind.END))[::-1]
+        self._head, self._tail = [self._blanks[place] for place in head], [self._blanks[place] for place in tail]
+        outer = {*head, *tail}
+        self.tokens = standing([token for place, token in enumerate(self.tokens) if place not in outer])
 
     def rewrite(self, tokens: Sequence[Token]) -> None:
         """Put a translation into the element."""
         holders = [self._element]
         _empty(self._element)
+        _append(self._element, self._head)
         for token in tokens:
             tag = (token.text, "") if token.kind is Kind.TEXT else self._tags[token.tag]
             if isinstance(tag, tuple):
@@ -68,12 +76,14 @@ class MixedText:
                 if token.kind is Kind.BEGIN:
                     _empty(tag)
                     holders.append(tag)
+        _append(self._element, self._tail)
 
     def _read(self, parent: "etree._Element") -> None:
         vocabulary = self._vocabulary
         self._write(parent.text)
         for child in parent:
             if vocabulary.blank and child.tag == vocabulary.blank:
+                self._blanks[len(self.tokens)] = child
                 self._write(" ")
             elif not isinstance(child.tag, str):  # a comment
                 self._add(Kind.ALONE, child)
@@ -85,6 +95,15 @@ class MixedText:
                 stands = Kind.KEPT if vocabulary.stands(child) else Kind.ALONE
                 self._add(Kind.BREAK if vocabulary.breaks(child) else stands, child)
             self._write(child.tail)
+
+    def _outer(self, places: Iterable[int], kind: Kind) -> Iterator[int]:
+        """Yield the places of the blanks before the first word; tags of this kind may be before it, too."""
+        for place in places:
+            token = self.tokens[place]
+            if place in self._blanks:
+                yield place
+            elif token.kind is not kind and not (token.kind is Kind.TEXT and _BLANKS.fullmatch(token.text)):
+                return
 
     def _write(self, text: str | None) -> None:
         if text and not self._vocabulary.html:
@@ -105,6 +124,12 @@ class MixedText:
 def _empty(element: "etree._Element") -> None:
     element.text = None
     element[:] = []
+
+
+def _append(holder: "etree._Element", blanks: "Iterable[etree._Element]") -> None:
+    for blank in blanks:
+        blank.tail = None
+        holder.append(blank)
 
 
 def _append_text(holder: "etree._Element", text: str) -> None:

@@ -15,6 +15,7 @@ from dragoman.documents.odf import odf_paragraphs
 from dragoman.documents.runs import DRAWING, WORD, RunParagraph
 
 _STRICT: Final = "purl.oclc.org/ooxml"  # in the namespaces of Strict Open XML, which few programs write
+_MANIFEST: Final = "META-INF/manifest.xml"  # of OpenDocument
 
 
 class _Paragraph(Protocol):
@@ -34,12 +35,14 @@ class _Format(NamedTuple):
     Attributes:
         name: the name of the format.
         parts: the pattern of the names of the members with text.
-        root: the pattern of the namespaces of their first elements.
+        main: the pattern of the name of a member that each file of the format has.
+        root: the pattern of the namespaces of the first elements of members with text.
         paragraphs: yields the paragraphs of a part; a paragraph comes before those inside it.
     """
 
     name: str
     parts: re.Pattern[str]
+    main: re.Pattern[str]
     root: re.Pattern[str]
     paragraphs: "Callable[[etree._Element], Iterator[_Paragraph]]"
 
@@ -47,6 +50,7 @@ class _Format(NamedTuple):
 _WORD: Final = _Format(
     "Word document (.docx)",
     re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml"),
+    re.compile(r"word/document\d*\.xml"),
     re.compile(r"http://schemas\.openxmlformats\.org/wordprocessingml/2006/main"),
     lambda root: (RunParagraph(paragraph, WORD) for paragraph in root.iter(WORD.paragraph)),
 )
@@ -54,12 +58,14 @@ _POWERPOINT: Final = _Format(
     "PowerPoint presentation (.pptx)",
     # A diagram has its texts twice: as data, and in the picture drawn from them.
     re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/(?:data|drawing))\d+\.xml"),
+    re.compile(r"ppt/.*"),
     re.compile(r"http://schemas\.(?:openxmlformats\.org|microsoft\.com)/.*"),
     lambda root: (RunParagraph(paragraph, DRAWING) for paragraph in root.iter(DRAWING.paragraph)),
 )
 _ODT: Final = _Format(
     "OpenDocument text (.odt)",
     re.compile(r"content\.xml|styles\.xml"),
+    re.compile(r"content\.xml"),
     re.compile("urn:oasis:names:tc:opendocument:.*"),
     odf_paragraphs,
 )
@@ -71,7 +77,12 @@ class OfficeDocument:
     Attributes:
         texts: one for each paragraph with words.
         protects_placeholders: whether the text has fields or formulas, which are kept as placeholders are.
+        languages: none.
+        unwritten: none.
     """
+
+    languages: Sequence[tuple[str, str]] = ()
+    unwritten: Sequence[str] = ()
 
     def __init__(self, content: bytes, form: _Format) -> None:
         """Read the parts with text.
@@ -84,9 +95,11 @@ class OfficeDocument:
             ValueError: the content is no archive, or not one of this format.
         """
         self._archive = Archive(content)
+        if _is_encrypted(self._archive):
+            raise ValueError("is protected by a password")
         names = [name for name in self._archive.names if form.parts.fullmatch(name)]
-        if not names:
-            raise ValueError(f"is no {form.name}: it has none of its parts")
+        if not any(map(form.main.fullmatch, names)):
+            raise ValueError(f"is no {form.name}: it has no part with the text")
         self._tags_left = safe_xml.MAX_TAGS
         self._parts: dict[str, etree._ElementTree] = {}
         self._paragraphs: list[_Paragraph] = []
@@ -121,6 +134,11 @@ class OfficeDocument:
             raise ValueError(f"its member {name!r} {error}") from error
         finally:
             self._tags_left -= content.count(b"<")
+
+
+def _is_encrypted(archive: Archive) -> bool:
+    """Tell whether a file is an OpenDocument with encrypted members."""
+    return _MANIFEST in archive.names and b"encryption-data" in archive.read(_MANIFEST)
 
 
 read_docx = partial(OfficeDocument, form=_WORD)

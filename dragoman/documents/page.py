@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -10,9 +10,18 @@ from dragoman.documents.document import DocumentText, decoded
 from dragoman.documents.html_tags import Attribute, StartTag, translated_tags
 from dragoman.documents.inline import has_letter
 
-_READ: Final = ("alt", "title", "placeholder", "aria-label")
+_READ: Final = (
+    *("alt", "title", "placeholder"),
+    *("aria-label", "aria-description", "aria-roledescription", "aria-valuetext"),
+)
 _NOT_READ: Final = ("link", "style")  # the titles of these elements are not shown
-_META: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
+_LABELLED: Final = ("optgroup", "option", "track")
+_BUTTONS: Final = ("button", "reset", "submit")
+_META: Final = (
+    *("description", "og:title", "og:description", "og:image:alt"),
+    *("twitter:title", "twitter:description", "twitter:image:alt"),
+)
+_LANGUAGES: Final = ("lang", "xml:lang")
 _KEY_LENGTH: Final = 16
 _LONG: Final = 1_000  # characters of an attribute that the server does not get: an inlined picture has many
 
@@ -23,9 +32,13 @@ class HtmlDocument:
     Attributes:
         texts: the whole page, if it has words, and then the attributes.
         protects_placeholders: False.
+        languages: none.
+        unwritten: none.
     """
 
     protects_placeholders = False
+    languages: Sequence[tuple[str, str]] = ()
+    unwritten: Sequence[str] = ()
 
     def __init__(self, content: bytes) -> None:
         """Read a page; raises ValueError if it is not UTF-8."""
@@ -33,6 +46,8 @@ class HtmlDocument:
         # Keys with numbers replace the attributes, because their tags may move. No page holds its own hash.
         self._key = sha256(content).hexdigest()[:_KEY_LENGTH]
         tags = list(translated_tags(self._source))
+        # A browser may read the page in another charset, which has the same ASCII.
+        self._is_ascii = self._source.isascii() and not _says_utf8(tags)
         self._read_at = frozenset(attribute.start for tag in tags for attribute in _read(tag))
         self._attributes = sorted(
             attribute
@@ -59,7 +74,8 @@ class HtmlDocument:
             return '"' + html.escape(html.unescape(value), quote=False).replace('"', "&quot;") + '"'
 
         keyed = "".join(self._keyed()) if page is None else page
-        return re.sub(rf'"{self._key}-(\d+)"', written, keyed).encode()
+        translated = re.sub(rf'"{self._key}-(\d+)"', written, keyed)
+        return translated.encode("ascii", "xmlcharrefreplace") if self._is_ascii else translated.encode()
 
     def _keyed(self) -> Iterator[str]:
         """Yield the page, in pieces, with keys in place of attributes."""
@@ -89,10 +105,12 @@ def say_language(content: bytes, source: str, target: str) -> bytes:
     """
     page = decoded(content)
     root = next((tag for tag in translated_tags(page) if tag.name == "html"), None)
-    said = root and root.attributes.get("lang")
-    if said is None or (source and _language(said.value) != _language(source)):
-        return content
-    return f'{page[: said.start]}"{_language(target)}{target[len(_language(target)) :]}"{page[said.stop :]}'.encode()
+    said = [root.attributes[name] for name in _LANGUAGES if name in root.attributes] if root else []
+    for each in sorted(said, reverse=True):  # from the end, so that the places of the others stay
+        if not source or _language(each.value) == _language(source):
+            code = f"{_language(target)}{target[len(_language(target)) :]}"
+            page = f'{page[: each.start]}"{code}"{page[each.stop :]}'
+    return page.encode()
 
 
 def _language(code: str) -> str:
@@ -103,8 +121,18 @@ def _language(code: str) -> str:
 def _read(tag: StartTag) -> Iterator[Attribute]:
     """Yield the attributes of a tag that people read and that have words."""
     names: Sequence[str] = () if tag.name in _NOT_READ else _READ
-    if tag.name == "meta" and (tag.value("name") or tag.value("property")).lower() in _META:
+    if tag.name in _LABELLED:
+        names = (*names, "label")
+    elif tag.name == "input" and tag.value("type").lower() in _BUTTONS:
+        names = (*names, "value")
+    elif tag.name == "meta" and (tag.value("name") or tag.value("property")).lower() in _META:
         names = ("content",)
     for name in names:
         if has_letter(tag.value(name)):
             yield tag.attributes[name]
+
+
+def _says_utf8(tags: Iterable[StartTag]) -> bool:
+    """Tell whether a page says that it is UTF-8; the first charset that it says counts."""
+    said = (tag.value("charset") or tag.value("content").partition("charset=")[2] for tag in tags if tag.name == "meta")
+    return next(filter(None, said), "").strip().lower() in ("utf-8", "utf8")

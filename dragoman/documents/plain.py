@@ -16,9 +16,13 @@ class PlainText:
     Attributes:
         texts: one for each line with words.
         protects_placeholders: False.
+        languages: none.
+        unwritten: none.
     """
 
     protects_placeholders = False
+    languages: Sequence[tuple[str, str]] = ()
+    unwritten: Sequence[str] = ()
 
     def __init__(self, content: bytes) -> None:
         """Read lines with any kind of line ends; raises ValueError if they are not UTF-8."""

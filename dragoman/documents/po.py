@@ -51,9 +51,12 @@ class PoDocument:
     Attributes:
         texts: one for each message that has no translation, and one for its plural.
         protects_placeholders: True.
+        languages: the target language, if the header has one.
+        unwritten: none.
     """
 
     protects_placeholders = True
+    unwritten: Sequence[str] = ()
 
     def __init__(self, lines: Sequence[str]) -> None:
         """Find the missing translations.
@@ -67,6 +70,8 @@ class PoDocument:
         """
         self._lines = lines
         file = _parsed(lines)
+        target = file.metadata.get("Language", "")
+        self.languages = [("", target)] if target else []
         self._gaps = [gap for gap in _gaps(file) if has_words(gap.label.tokens)]
         self._spans = {gap.entry.linenum: _span(lines, gap.entry) for gap in self._gaps}
         self.texts = [DocumentText(to_html(gap.label.tokens), _place(gap.entry)) for gap in self._gaps]

@@ -15,6 +15,7 @@ from dragoman.documents.inline import Tagged, Token, from_html, has_words, to_ht
 
 _TIME: Final = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMING: Final = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s|$)")
+_TWO_TIMES: Final = re.compile(rf"\s*{_TIME}\s*[^\w\s]*[>→]\s*{_TIME}(?:\s|$)")  # with any arrow
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\xa0": "&nbsp;", "\u200e": "&lrm;", "\u200f": "&rlm;"}
 
 
@@ -25,7 +26,7 @@ class _Syntax(NamedTuple):
         tag: the pattern of markup inside a line, see `Tagged.read`.
         read: turns source into text.
         write: turns text into source.
-        ends: matches a line that ends a cue; in WebVTT, a line of blanks does not.
+        ends: matches a line that ends a cue; in WebVTT, a line of blanks does not; in SubRip, only the next cue does.
     """
 
     tag: re.Pattern[str]
@@ -38,7 +39,7 @@ _SRT: Final = _Syntax(
     re.compile(r"<(?P<end>/)?(?P<name>b|i|u|s|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|(?P<stop>[♪♫]+)", re.IGNORECASE),
     str,
     str,
-    re.compile(r"\s*\Z"),
+    re.compile(r"(?!)"),
 )
 _VTT: Final = _Syntax(
     re.compile(r"<(?P<end>/)?(?P<name>c|i|b|u|lang|ruby|rt)(?:[\s.][^<>]*)?>|<[^<>]*>|(?P<stop>[♪♫]+)"),
@@ -81,9 +82,13 @@ class Subtitles:
     Attributes:
         texts: one for each speech in one cue, or in several cues if a sentence runs over them.
         protects_placeholders: False.
+        languages: none.
+        unwritten: none.
     """
 
     protects_placeholders = False
+    languages: Sequence[tuple[str, str]] = ()
+    unwritten: Sequence[str] = ()
 
     def __init__(self, lines: list[str], syntax: _Syntax) -> None:
         """Find the cues.
@@ -137,6 +142,7 @@ def read_srt(content: bytes) -> Subtitles:
     lines = lines_of(content)
     if not any(map(_TIMING.match, lines)) and any(line.strip() for line in lines):
         raise ValueError("is no SubRip: it has no times such as 00:00:01,000 --> 00:00:03,500")
+    _check_arrows(lines)
     return Subtitles(lines, _SRT)
 
 
@@ -145,7 +151,15 @@ def read_vtt(content: bytes) -> Subtitles:
     lines = lines_of(content)
     if not "".join(lines[:1]).removeprefix("\ufeff").startswith("WEBVTT"):
         raise ValueError("is no WebVTT: it does not begin with WEBVTT")
+    _check_arrows(lines)
     return Subtitles(lines, _VTT)
+
+
+def _check_arrows(lines: Sequence[str]) -> None:
+    """Check that two times in a line have the arrow of subtitles between them."""
+    for number, line in enumerate(lines, start=1):
+        if _TWO_TIMES.match(line) and not _TIMING.match(line):
+            raise ValueError(f"line {number} must have --> between its times, is {line.strip()!r:.120}")
 
 
 def _cues(lines: Sequence[str], ends: re.Pattern[str]) -> Iterator[Cue]:
@@ -157,14 +171,23 @@ def _cues(lines: Sequence[str], ends: re.Pattern[str]) -> Iterator[Cue]:
         stop = index + 1
         while stop < len(lines) and not ends.match(lines[stop]) and not _begins_cue(lines, timings, stop):
             stop += 1
+        while stop > index + 1 and not lines[stop - 1].strip():
+            stop -= 1
         times = timing.groups(default="0")
         text = [line.rstrip("\r\n") for line in lines[index + 1 : stop]]
         yield Cue(index + 1, text, _seconds(times[:4]), _seconds(times[4:]))
 
 
 def _begins_cue(lines: Sequence[str], timings: Sequence[object], index: int) -> bool:
-    is_number = lines[index].strip().isdigit() and index + 1 < len(lines) and timings[index + 1] is not None
-    return timings[index] is not None or is_number
+    """Tell whether a cue begins at a line: with its time, or with its number."""
+    if timings[index] is not None:
+        return True
+    if not lines[index].strip().isdigit():
+        return False
+    behind = index + 1
+    while not lines[index - 1].strip() and behind < len(lines) and not lines[behind].strip():
+        behind += 1
+    return behind < len(lines) and timings[behind] is not None
 
 
 def _seconds(time: Sequence[str]) -> float:

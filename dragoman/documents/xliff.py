@@ -26,20 +26,24 @@ class _Version(NamedTuple):
     Attributes:
         units: the element names of units with a source and a target.
         state_of_unit: whether the unit has the attribute state; else the target has it.
-        says: the element names of holders of units with the target language ...
-        language: ... and the attribute with it.
+        says: the element names of holders of units with the languages ...
+        source: ... the attribute with the source language ...
+        target: ... and the attribute with the target language.
     """
 
     units: str
     state_of_unit: bool
     says: str
-    language: str
+    source: str
+    target: str
 
 
 _NAMESPACE: Final = "urn:oasis:names:tc:xliff:document:"
-_TWO: Final = _Version("segment", state_of_unit=True, says="xliff", language="trgLang")
+_TWO: Final = _Version("segment", state_of_unit=True, says="xliff", source="srcLang", target="trgLang")
 _VERSIONS: Final = {
-    f"{_NAMESPACE}1.2": _Version("trans-unit", state_of_unit=False, says="file", language="target-language"),
+    f"{_NAMESPACE}1.2": _Version(
+        "trans-unit", state_of_unit=False, says="file", source="source-language", target="target-language"
+    ),
     f"{_NAMESPACE}2.0": _TWO,
     f"{_NAMESPACE}2.2": _TWO,
 }
@@ -86,9 +90,12 @@ class XliffDocument:
     Attributes:
         texts: one for each unit without a translation.
         protects_placeholders: True.
+        languages: the languages of the file; version 1.2 may have several pairs.
+        unwritten: none.
     """
 
     protects_placeholders = True
+    unwritten: Sequence[str] = ()
 
     def __init__(self, content: bytes) -> None:
         """Find the untranslated units.
@@ -106,6 +113,8 @@ class XliffDocument:
             bare = ", without xmlns" if self._tree.getroot().tag == "xliff" else ""
             raise ValueError(f"is no XLIFF 1.2 or 2: its first element is {self._tree.getroot().tag!r:.120}{bare}")
         self._version, self._space = version, f"{{{root.namespace}}}"
+        says = self._tree.iter(f"{self._space}{version.says}")
+        self.languages = sorted({(each.get(version.source, ""), each.get(version.target, "")) for each in says})
         self._units = [unit for unit in self._find() if has_words(unit.label.tokens)]
         self.texts = [
             DocumentText(to_html(unit.label.tokens), f"line {unit.element.sourceline}") for unit in self._units
@@ -167,9 +176,9 @@ def say_language(content: bytes, source: str, target: str) -> bytes:
     tree = safe_xml.parse(content)
     space = etree.QName(tree.getroot()).namespace or ""
     version = _VERSIONS[space]
-    unsaid = [each for each in tree.iter(f"{{{space}}}{version.says}") if not each.get(version.language)]
+    unsaid = [each for each in tree.iter(f"{{{space}}}{version.says}") if not each.get(version.target)]
     for each in unsaid:
-        each.set(version.language, target)
+        each.set(version.target, target)
     return safe_xml.serialized(tree) if unsaid else content
 
 

@@ -66,7 +66,7 @@ def _serve() -> None:
     del content
     if len(document.texts) > MAX_TEXTS:
         return _send(refused=f"must have at most {MAX_TEXTS} texts, has {len(document.texts)}")
-    _send(protects_placeholders=document.protects_placeholders)
+    _send(protects_placeholders=document.protects_placeholders, languages=document.languages)
     waiting = iter(document.texts)
     translations: list[str | None] = [None] * len(document.texts)
     source = target = ""

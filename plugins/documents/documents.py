@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Final, NamedTuple
 
-from dragoman.documents.document import DocumentText
+from dragoman.documents.document import DocumentText, check_languages
 from dragoman.documents.formats import format_of
 from dragoman.errors import DragomanError, from_text_error
 from dragoman.language import AUTO
@@ -111,6 +111,10 @@ class Documents:
     ) -> AsyncGenerator[pb.BatchTranslateTextRequest, None]:
         """Read the document, and make the messages of the call that translates it."""
         await document.read(asked.name, asked.content)
+        try:
+            check_languages(document.languages, asked.source_language, asked.target_language)
+        except ValueError as error:
+            raise invalid(str(error)) from None
         texts = await document.texts(self._message_texts)
         source = asked.source_language
         if source.lower() == AUTO:

@@ -31,11 +31,13 @@ class DocumentProcess:
 
     Attributes:
         protects_placeholders: whether placeholders in the texts must stay unchanged; known after `read`.
+        languages: the pairs of languages that the document states, see `Document`; known after `read`.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._failures = metrics.document_failures_total
         self.protects_placeholders = False
+        self.languages: list[list[str]] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
@@ -83,6 +85,7 @@ class DocumentProcess:
         if reason := answer.get("refused"):
             raise invalid(reason)
         self.protects_placeholders = answer["protects_placeholders"]
+        self.languages = answer["languages"]
 
     async def texts(self, count: int) -> list[DocumentText]:
         """Give the next texts, at most `count`; none at the end; raises as :meth:`read`."""

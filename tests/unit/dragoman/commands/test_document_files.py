@@ -59,7 +59,8 @@ def test_a_document_is_translated_as_html(srt: Path, tmp_path: Path, asked, capf
 def test_a_folder_for_the_output_that_is_not_there_is_an_error_before_any_work(srt: Path, asked, capfd) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["translate", "--file", str(srt), "--out", "/no/such/folder/out.srt"])
-    assert capfd.readouterr().err.endswith("argument --out: cannot write a file /no/such/folder/out.srt\n")
+    said = "cannot write a file '/no/such/folder/out.srt': there is no folder /no/such/folder"
+    assert capfd.readouterr().err.endswith(f"argument --out: {said}\n")
     assert asked == {}
 
 
@@ -162,3 +163,21 @@ def test_a_missing_library_is_one_line(tmp_path: Path, monkeypatch, capfd) -> No
     monkeypatch.delitem(sys.modules, "dragoman.documents.po", raising=False)
     said = bad(capfd, "--file", str(tmp_path / "in.po"), "--out", str(tmp_path / "out.po"))
     assert "needs the extra \"documents\" of dragoman-server (no module 'polib')" in said
+
+
+def test_a_document_of_other_languages_is_refused_before_a_model_is_loaded(tmp_path: Path, asked, capfd) -> None:
+    (tmp_path / "in.po").write_text(PO.replace("Content-Type", 'Language: fr\\n"\n"Content-Type'))
+    files = ["--file", str(tmp_path / "in.po"), "--out", str(tmp_path / "out.po")]
+    assert bad(capfd, *files, "--to", "de") == f"{tmp_path / 'in.po'}: is for any to fr, not for any to de"
+    assert asked == {}
+    assert main(["translate", *files, "--to", "fr-CA"]) == 0
+
+
+def test_a_text_whose_translation_cannot_be_written_is_named(tmp_path: Path, monkeypatch, capfd) -> None:
+    translator_is(monkeypatch, lambda html: result(html.replace("{#0}", "")))
+    (tmp_path / "in.md").write_text("one\n\ntwo `code`\n")
+    assert main(["translate", "--file", str(tmp_path / "in.md"), "--out", str(tmp_path / "out.md")]) == 1
+    assert (tmp_path / "out.md").read_text() == "ONE\n\ntwo `code`\n"
+    assert capfd.readouterr().err == (
+        "dragoman translate: line 3: stays in the source language: its translation would be read as something else\n"
+    )

@@ -130,8 +130,49 @@ def test_formulas_stay() -> None:
     )
 
 
-def test_prices_are_no_formula() -> None:
-    assert MarkdownDocument(b"From $$ (cheap) to $$$$ (dear).").texts[0].html == "From $$ (cheap) to $$$$ (dear)."
+@pytest.mark.parametrize(
+    ("content", "html"),
+    [
+        ("For $x_i$ and $\\{1, 2\\}$.", "For {#0} and {#1}."),
+        ("The $n$-th *$x$* is `$` or $a\\$b$.", 'The {#0}-th <span id="1">{#2}</span> is {#3} or {#4}.'),
+        ("See $a*b$ and ($c*d$), or $$e*f$$ * 2.", "See {#0} and ({#1}), or {#2} * 2."),
+    ],
+)
+def test_formulas_in_a_line_stay(content: str, html: str) -> None:
+    document = MarkdownDocument(content.encode())
+    assert [text.html for text in document.texts] == [html]
+    assert document.write([html]) == content.encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "From $$ (cheap) to $$$$ (dear).",
+        "Now $5 and $10, or $ 5 $.",
+        "From 5$ to US$10 ($A$5).",
+        "Of $x and\n$y $.",
+    ],
+)
+def test_prices_are_no_formula(content: str) -> None:
+    assert shown(content) == [content.replace("\n", " ")]
+
+
+def test_a_translation_does_not_become_a_formula() -> None:
+    assert MarkdownDocument(b"a").write(["$b$"]) == b"\\$b\\$"
+
+
+@pytest.mark.parametrize(
+    ("content", "written"),
+    [
+        ("The cat sleeps.&nbsp;", "THE CAT SLEEPS.&nbsp;"),
+        ("# &#160;&emsp;The cat\n", "# &nbsp;&#8195;THE CAT\n"),
+        ("| &nbsp;a | b |\n|---|---|\n", "| &nbsp;A | B |\n|---|---|\n"),
+        ("&nbsp; a&nbsp;b\xa0c", "&nbsp; A\xa0B\xa0C"),
+        ("See *&nbsp;it*.", "SEE *&nbsp;IT*."),
+    ],
+)
+def test_wide_blanks_at_the_ends_of_a_text_are_references(content: str, written: str) -> None:
+    assert translated(MarkdownDocument(content.encode())).decode() == written
 
 
 def test_links_by_their_text_keep_their_targets() -> None:
@@ -310,6 +351,17 @@ def test_a_text_stays_whose_translation_is_no_text(content: str) -> None:
     document = MarkdownDocument(content.encode())
     moved = '<wbr id="0"> <span id="1">zwei</span> eins'
     assert document.write([moved]) == content.encode()
+    assert document.unwritten == ["line 1"]
+
+
+def test_texts_are_named_whose_translations_cannot_be_written() -> None:
+    document = MarkdownDocument(b"a `b`\n\nc\n\nd `e`\n\nf `g`\n")
+    assert (document.write(["a", None, "d", "f {#0}"]), document.unwritten) == (
+        b"a `b`\n\nc\n\nd `e`\n\nf `g`\n",
+        ["line 1", "line 5"],
+    )
+    assert document.write(["h {#0}", None, "h {#0}", None]) == b"h `b`\n\nc\n\nh `e`\n\nf `g`\n"
+    assert document.unwritten == []
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30))
@@ -321,7 +373,9 @@ def test_any_text_says_the_same_afterwards(pieces: list[str]) -> None:
     assert rendered(document.write([text.html for text in document.texts])) == rendered(content)
 
 
-@pytest.mark.parametrize("piece", ["[", "![", "*a ", "<b>a", "> ", "- ", "a  \n", "a\n\n", "`", "[a](b ", "https://"])
+@pytest.mark.parametrize(
+    "piece", ["[", "![", "*a ", "<b>a", "> ", "- ", "a  \n", "a\n\n", "`", "[a](b ", "https://", "$a ", "$$a"]
+)
 def test_pages_of_strangers_come_back(piece: str) -> None:
     content = (piece * 3000 + "a").encode()
     document = MarkdownDocument(content)

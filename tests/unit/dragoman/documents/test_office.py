@@ -119,6 +119,22 @@ def test_comments_of_an_odt_file_are_not_translated() -> None:
     assert f">ONE{comment} TWO<" in member(translated(document), "content.xml")
 
 
+def test_blanks_at_the_ends_of_a_paragraph_of_odt_stay_elements() -> None:
+    body = (
+        '<text:s text:c="4"/><text:span text:style-name="B"> <text:s/>{}<text:s/>{}</text:span>{}'
+        '<text:span text:style-name="C"><text:s/>{}</text:span> <text:s text:c="2"/>'
+    )
+    document = read_odt(odt(ODT_CONTENT.replace("A title", body.format("one", "two", ".", "three"))))
+    assert texts(document)[0] == '<span id="0"> one two</span>.<span id="1"> three</span> '
+    others = [None] * (len(document.texts) - 1)
+    written = member(document.write(['<span id="0">a b</span>: <span id="1">c</span>', *others]), "content.xml")
+    expected = (
+        '<text:s text:c="4"/><text:s/><text:span text:style-name="B">a b</text:span>: '
+        '<text:span text:style-name="C">c</text:span><text:s text:c="2"/>'
+    )
+    assert f">{expected}</text:h>" in written
+
+
 def test_where_there_is_no_translation_the_parts_stay() -> None:
     for content, read, name in (
         (odt(), read_odt, "content.xml"),
@@ -251,13 +267,29 @@ def test_texts_are_named_by_part_and_paragraph() -> None:
     ("content", "words"),
     [
         (b"PK no archive", "^is no ZIP archive, or a damaged one$"),
-        (zipped({"readme.txt": "Hello."}), "it has none of its parts"),
+        (zipped({"readme.txt": "Hello."}), "it has no part with the text"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "^is protected by a password, or of an old version of Office$"),
         (word()[:-500], "is no ZIP archive"),
     ],
 )
 def test_another_file_is_refused(read, content: bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         read(content)
+
+
+def test_a_file_without_the_part_of_the_text_is_refused() -> None:
+    header = f"<w:hdr {W}><w:p><w:r><w:t>a</w:t></w:r></w:p></w:hdr>"
+    with pytest.raises(ValueError, match=r"^is no Word document \(.docx\): it has no part with the text$"):
+        read_docx(zipped({"word/header1.xml": header}))
+    document = f"<w:document {W}><w:body><w:p><w:r><w:t>b</w:t></w:r></w:p></w:body></w:document>"
+    assert texts(read_docx(zipped({"word/header1.xml": header, "word/document2.xml": document}))) == ["a", "b"]
+
+
+def test_an_encrypted_odt_file_is_refused() -> None:
+    manifest = '<m:manifest xmlns:m="a"><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>'
+    for name in ("content.xml", "encrypted-package"):
+        with pytest.raises(ValueError, match=r"^is protected by a password$"):
+            read_odt(zipped({name: b"\x8f\x00", "META-INF/manifest.xml": manifest}))
 
 
 @pytest.mark.parametrize(

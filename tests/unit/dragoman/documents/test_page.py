@@ -78,6 +78,42 @@ def test_long_attributes_are_no_part_of_the_text() -> None:
     assert document.write([text, value.upper()]) == page.replace(b"two", b"TWO")
 
 
+@pytest.mark.parametrize(
+    ("tag", "attributes"),
+    [
+        ('<input type="submit" value="one" title="two">', ["one", "two"]),
+        ("<input TYPE=Reset value=one>", ["one"]),
+        ("<input type=button value=one>", ["one"]),
+        ("<input type=text value=kept label=kept>", []),
+        ("<track label=one kind=captions>", ["one"]),
+        ("<select><optgroup label=one><option label=two value=kept></select>", ["one", "two"]),
+        ("<p aria-description=one aria-roledescription=two aria-valuetext=three>", ["one", "two", "three"]),
+        ("<meta property=og:image:alt content=one><meta name=twitter:image:alt content=two>", ["one", "two"]),
+    ],
+)
+def test_attributes_of_controls_and_pictures_are_texts(tag: str, attributes: list[str]) -> None:
+    assert [text.html for text in HtmlDocument(tag.encode()).texts[1:]] == attributes
+
+
+@pytest.mark.parametrize(
+    ("head", "written"),
+    [
+        ("", "M&#228;use"),
+        ('<meta charset="windows-1252">', "M&#228;use"),
+        ('<meta http-equiv="Content-Type" content="text/html; charset=iso-8859-1">', "M&#228;use"),
+        ("<meta charset=latin1><meta charset=utf-8>", "M&#228;use"),
+        ("<meta charset=UTF-8>", "Mäuse"),
+        ('<meta http-equiv="Content-Type" content="text/html; charset=utf-8">', "Mäuse"),
+        ("<!-- ä -->", "Mäuse"),
+    ],
+)
+def test_a_page_in_ascii_stays_so_if_it_does_not_say_that_it_is_utf_8(head: str, written: str) -> None:
+    page = head + '<p title="{0}">{0}'
+    document = HtmlDocument(page.format("mice").encode())
+    translation = document.texts[0].html.replace("mice", "Mäuse")
+    assert document.write([translation, "Mäuse"]).decode() == page.format(written)
+
+
 def test_attributes_go_with_their_tags() -> None:
     document = HtmlDocument(b'<p><img alt="one"> two <img alt="three"></p>')
     [first, second] = document.texts[0].html.removeprefix("<p>").removesuffix("</p>").split(" two ")
@@ -101,6 +137,8 @@ def test_attributes_go_with_their_tags() -> None:
         ('<html lang="fr">', "en", "de", '<html lang="fr">'),
         ('<html><p lang="en">', "en", "de", '<html><p lang="en">'),
         ('<html lang="en">', "en", "", '<html lang="en">'),
+        ('<html xml:lang="en-US" lang=en-US>', "en", "de", '<html xml:lang="de" lang="de">'),
+        ('<html lang="fr" xml:lang="en">', "en", "de", '<html lang="fr" xml:lang="de">'),
     ],
 )
 def test_the_root_says_the_language_of_a_translation(root: str, source: str, target: str, expected: str) -> None:

@@ -191,3 +191,8 @@ def test_another_file_is_refused(content: str, words: str) -> None:
 def test_a_file_that_is_not_in_its_charset_is_refused() -> None:
     with pytest.raises(ValueError, match="not in the charset of its header, utf-8"):
         read_po(PO.replace("Open", "Öffne").encode("latin-1").replace(b"UTF-8", b"utf-8"))
+
+
+def test_the_target_language_of_a_file_is_told() -> None:
+    assert read_po(PO.encode()).languages == [("", "de")]
+    assert read_po(HEADER.format("").encode()).languages == []

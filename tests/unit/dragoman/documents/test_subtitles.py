@@ -79,8 +79,14 @@ def test_a_line_of_blanks_ends_no_cue_of_vtt() -> None:
     assert [text.html for text in document.texts] == ["Good morning", "how are you now."]
     assert document.write(["Good day", "a b c now."]).decode() == content.format("day", "a b c")
     assert document.write([None] * 2).decode() == content.format("morning", "how are you")
-    subrip = srt("one\n \ntwo")
-    assert [text.html for text in read_srt(subrip).texts] == ["one"]
+
+
+def test_an_empty_line_ends_no_cue_of_srt() -> None:
+    content = srt("{}\n\n{}\n5\n \n{}", "", "{}\n").decode().replace("\n2\n", "\n2\n\n")
+    document = read_srt(content.format("one", "two", "three", "four.").encode())
+    assert [text.html for text in document.texts] == ["one", "two 5", "three", "four."]
+    assert document.write(["a", "b c", "d", "e"]).decode() == content.replace("5", "c").format("a", "b", "d", "e")
+    assert document.write([None] * 4).decode() == content.format("one", "two", "three", "four.")
 
 
 def test_a_sentence_over_several_cues_is_one_text() -> None:
@@ -207,6 +213,12 @@ def test_a_cue_without_an_empty_line_behind_it_ends_at_the_next() -> None:
         (read_srt, b"Hello.\n", "is no SubRip"),
         (read_srt, b"caf\xe9", "is not UTF-8 (byte 3)"),
         (read_vtt, SRT.encode(), "does not begin with WEBVTT"),
+        (
+            read_vtt,
+            b"WEBVTT\n\n00:01.000 -> 00:02.500\nHi.",
+            "line 3 must have --> between its times, is '00:01.000 -> 00",
+        ),
+        (read_srt, SRT.replace("-->", "->", 1).encode(), "line 2 must"),
     ],
 )
 def test_another_file_is_refused(read, content: bytes, words: str) -> None:

@@ -1,6 +1,7 @@
 import pytest
 from lxml import etree
 
+from dragoman.documents.document import check_languages
 from dragoman.documents.formats import say_language
 from dragoman.documents.mixed import MixedText, Vocabulary
 from dragoman.documents.xliff import XliffDocument
@@ -187,3 +188,12 @@ def test_a_file_that_does_not_say_the_language_of_its_targets_gets_it(content: b
     assert say_language("a.XLF", content, "en", "de") == said
     assert say_language("a.xliff", said, "en", "fr") == said
     assert say_language("a.xlf", content, "en", "") == content
+
+
+def test_the_languages_of_a_file_are_told() -> None:
+    files = '<file source-language="en" target-language="{}"></file>'
+    content = one("<trans-unit/>").replace(b"<file>", f"{files.format('fr')}{files.format('de')}<file>".encode())
+    assert XliffDocument(content).languages == [("", ""), ("en", "de"), ("en", "fr")]
+    assert XliffDocument(two("<unit/>")).languages == [("en", "")]
+    with pytest.raises(ValueError, match=r"^is for en to any, not for de to fr$"):
+        check_languages(XliffDocument(two("<unit/>")).languages, "de", "fr")

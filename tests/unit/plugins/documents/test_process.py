@@ -48,13 +48,18 @@ def child_processes() -> list[int]:
 
 async def test_texts_go_out_in_portions_and_come_back(document: DocumentProcess) -> None:
     await document.read("a.txt", "tom\n12\nÄpfel\nlast\n".encode())
-    assert not document.protects_placeholders
+    assert (document.protects_placeholders, document.languages) == (False, [])
     assert await document.texts(2) == [DocumentText("tom", "line 1"), DocumentText("Äpfel", "line 3")]
     await document.take({1: "äpples"})
     assert await document.texts(2) == [DocumentText("last", "line 4")]
     assert await document.texts(2) == []
     await document.take({0: "Tom &amp; Co"})
     assert (await document.write()).decode() == "Tom & Co\n12\näpples\nlast\n"
+
+
+async def test_a_document_tells_the_languages_that_it_states(document: DocumentProcess) -> None:
+    await document.read("a.po", b'msgid ""\nmsgstr "Language: de\\n"\n')
+    assert document.languages == [["", "de"]]
 
 
 async def test_a_process_that_cannot_begin_leaves_no_socket_open(document: DocumentProcess, monkeypatch) -> None:

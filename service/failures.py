@@ -18,7 +18,7 @@ def unexpected(error: Exception) -> InternalError:
 
 
 def failed() -> InternalError:
-    """Give what a caller is told of an error of ours that is logged."""
+    """Make the error that a caller gets for a logged error of the server."""
     return InternalError("the server failed; its log says more")
 
 

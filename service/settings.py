@@ -101,7 +101,7 @@ class Settings(BaseSettings):
     http_trusted_proxies: Texts = Field(
         (),
         description="networks of proxies, separated by commas, such as 10.0.0.0/8, whose X-Forwarded-For over HTTP "
-        "says who calls, and X-Forwarded-Proto by which scheme",
+        "names the caller, and whose X-Forwarded-Proto names the scheme",
     )
     metrics_address: str = Field(
         "127.0.0.1:9464",
@@ -353,7 +353,9 @@ class Settings(BaseSettings):
     @classmethod
     def _has_measured_memory(cls, value: str, info: ValidationInfo) -> str:
         if value != "cpu" and info.data.get("model_memory_mb"):
-            raise ValueError("must be cpu where there is a --model-memory-mb: what a model takes of a GPU is not known")
+            raise ValueError(
+                "must be cpu where there is a --model-memory-mb: the memory of a model on a GPU is not known"
+            )
         return value
 
     @field_validator("processes")

@@ -244,7 +244,7 @@ def _groups(
 
 
 def isolated(work: Callable[[], _T]) -> _T | DragomanError:
-    """Give what comes of work on one text, or the error in its place."""
+    """Give the result of work on one text, or the error in its place."""
     try:
         return work()
     except Exception as error:

@@ -90,7 +90,7 @@ class ModelMetrics:
         "wait for a slot: that is not counted."
     )
     encode_duration_seconds: Histogram = _histogram(
-        "Time of one run of the encoder, over one segment or several; what is kept needs none."
+        "Time of one run of the encoder, over one segment or several; a cached memory needs no run."
     )
     decode_step_duration_seconds: Histogram = _histogram(
         "Time of one decode step: the run of the decoder over the active slots, and log-probabilities and beam "
@@ -153,7 +153,7 @@ class ModelMetrics:
     encoder_memory_cache_evictions_total: Counter = _counter("Encoder memories forgotten to make room for others.")
     encoder_memory_cache_bytes: Gauge = _gauge("Bytes of the encoder memories that are kept.")
     encoder_memory_cache_saved_seconds_total: Counter = _counter(
-        "Seconds of encoder runs that hits saved: what those memories took to make, of a run over several sources "
+        "Seconds of encoder runs that hits saved: the time in which they were computed, of a run over several sources "
         "the share by source tokens."
     )
     result_cache_hits_total: Counter = _counter("Segments whose result was kept.")
@@ -210,7 +210,7 @@ class Metrics:
         "without a recent measurement."
     )
     estimated_delay_seconds: Gauge = _gauge(
-        "Estimated time until all that is unfinished is complete, of the model where that takes longest; 0 while "
+        "Estimated time until all unfinished work is complete, of the model where that takes longest; 0 while "
         "not known."
     )
     processes: Gauge = _gauge("Server processes whose metrics are on this page.")
@@ -222,7 +222,7 @@ class Metrics:
         "Lines of the log that were lost because standard error did not take them."
     )
     model_reloads_total: Counter = _counter(
-        "What became of models when bundles on disk were new, changed or gone: loaded, refused (what was served "
+        "Bundles on disk that were new, changed or gone, by what the server did: loaded, refused (the served model "
         "stays), removed, or kept because no other model would be left.",
         "model",
         "outcome",
@@ -230,7 +230,7 @@ class Metrics:
     bundle_errors: Gauge = _gauge(
         "Bundles on disk that were refused, and models that are served though theirs is gone."
     )
-    retiring_models: Gauge = _gauge("Models that were replaced or removed and finish what runs on them.")
+    retiring_models: Gauge = _gauge("Models that were replaced or removed and finish their running calls.")
     model_loads_total: Counter = _counter(
         "Times that a model was loaded into memory, or could not be (failed).", "model", "outcome"
     )

@@ -46,7 +46,8 @@ _SUFFIXES: Final = (
     "rs|sh|sql|svg|toml|tsv?|txt|xlsx?|xml|ya?ml|zip"
 )
 # Names in programs, of users, of topics and of files: max_size, MAX_SIZE, @ann, #travel, report.pdf, and ____, but
-# not Node.js: German joins the name of a product to the next noun. And codes: SAVE20, account numbers, hashes.
+# not Node.js: German joins the name of a product to the next noun. And codes: SAVE20, account numbers, hashes; and
+# code: `a b`, localStorage, getName(), --verbose. Paths are left to the models, which copy them well.
 _IDENTIFIERS: Final = (
     r"(?<![\w@])[A-Za-z0-9]{1,64}(?:_[A-Za-z0-9]{1,64}){1,16}(?!\w)",
     r"(?<!\w)_{3,}(?!\w)",
@@ -55,6 +56,10 @@ _IDENTIFIERS: Final = (
     r"(?<![\w.,-])(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{5,64}(?![\w-])",
     r"(?<![\w.,+-])\d{12,64}(?![\w-]|[.,]\d)",
     r"(?<![\w./+-])(?=(?:[\w:+/-]{0,40}?\d[A-Za-z]){3})[A-Za-z\d:+/=-]{12,200}(?![\w-])",
+    r"`[^`\n]{1,100}`",
+    r"(?<![\w.@/-])[a-z]{2,64}[A-Z][A-Za-z]{1,64}(?![\w(.-])",
+    r"(?<![\w.@/-])[A-Za-z][\w.]{1,64}\(\)(?![\w-])",
+    r"(?<!\S)(?:--[a-z][a-z-]{1,64}|-[A-Za-z])(?![\w-])",
     rf"(?<![\w.@/-])(?![A-Z]\w{{0,63}}\.js)[A-Za-z0-9-]{{1,64}}\.(?:{_SUFFIXES})(?![\w(.-])",
 )
 _PATTERNS: Final = (

@@ -56,7 +56,12 @@ def found(text: str, keeper: Keeper = KEEPER) -> list[str]:
         ("Use SAVE20, A4 and BMW320d in 2026", ["SAVE20"]),
         ("DE14918977260310555940, 123456789012, 0.123456789012", ["DE14918977260310555940", "123456789012"]),
         ("550e8400-e29b-41d4-a716-446655440000 mid-1990s-style", ["550e8400-e29b-41d4-a716-446655440000"]),
-        ("console.log(x) in Node.js, main.js and localStorage", ["main.js"]),
+        ("console.log(x) in Node.js, main.js, GitHub and localStorage", ["main.js", "localStorage"]),
+        (
+            "Run `git add -p`, --dry-run or -v, then getName() in the toString-Methode",
+            ["`git add -p`", "--dry-run", "-v", "getName()"],
+        ),
+        ("Be- und -entladen, -egg, a - b, eBay", []),
         ("@ann_b wrote to @Bob. We met @ noon, _really_.", ["@ann_b", "@Bob"]),
         ("", []),
     ],
@@ -75,7 +80,7 @@ def test_a_model_that_reads_such_letters_reads_names_with_them(language: str, wo
     assert found("Karel Šimůnek", Keeper(TOKENIZER, language)) == words
 
 
-@given(st.text(st.sampled_from("abswjB#.@:/-1_ "), max_size=24))
+@given(st.text(st.sampled_from("abswjB#.@:/-1_ `()"), max_size=24))
 @example("See example.com/account")
 @example("A-b.js")
 def test_no_literal_lacks_the_mark_that_a_text_is_searched_for_first(text: str) -> None:

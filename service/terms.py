@@ -8,9 +8,10 @@ from dragoman.tokenizer import Tokenizer
 from service.constraints import Constraints
 from service.rewriting import Rewriting, Span
 
-# A character that a model may have no piece for, or too rarely read: not Western letters, punctuation, signs, arrows.
+# A character that a model may have no piece for, or too rarely read: not Latin, punctuation, common signs and arrows,
+# but letters whose last byte few others have.
 MAYBE_UNWRITTEN: Final = re.compile(
-    r"[^\x00-{}-¥§©-\xad\xb0\xb1´º»\xc0-îðñóôöøúûüĀāĒēĪīŌōŪū\u2000-\u2014\u2018-\u202f‹›\u205f-\u206f€"
+    r"[òõùþÿċĕįĵķľŋŕůŵŷžĳŀŉſ]|[^\x00-{}-¥§©-\xad\xb0\xb1´º»\xc0-\xf6\xf8-\u017f\u2000-\u2014\u2018-\u202f‹›\u205f-\u206f€"
     r"\u2100-\u2121\u2123-\u214f←-↔−≈≠≤≥]"
 )
 MAYBE_LITERAL: Final = re.compile(r"[@_#]|www\.|://|\.[a-z]|[a-z][A-Z]|[A-Z]\d|\d[A-Za-z]|\d{12}|`|\(\)|(?:^|\s)-\S")

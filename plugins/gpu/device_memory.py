@@ -93,10 +93,15 @@ class Copies:
 
     def copy(self, source: Tensor, target: Tensor) -> None:
         """Copy all bytes of a tensor over another tensor of the same size."""
-        binding = bind(self._session, {BYTES: source.as_bytes()}, {COPIED: target.as_bytes()})
+        binding = bind(self._session, {BYTES: _as_bytes(source)}, {COPIED: _as_bytes(target)})
         self._session.run_with_iobinding(binding)
 
     def close(self) -> None:
         """Close the session."""
         with DEVICE_LOCK:
             del self._session
+
+
+def _as_bytes(tensor: Tensor) -> Tensor:
+    """Describe the same memory as int8 [bytes]."""
+    return tensor._replace(dtype=np.dtype(np.int8), shape=(tensor.nbytes,))

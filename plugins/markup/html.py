@@ -14,7 +14,7 @@ from turbohtml import Token, TokenType, tokenize
 
 from dragoman.documents.html_tags import INLINE, VOID, ends_of_elements
 from plugins.markup.inline_tags import TaggedText
-from plugins.markup.mark import InlineTag, overlap, partners
+from plugins.markup.mark import InlineTag, is_read, overlap, partners
 from service.rewriting import Edit, Rewriting
 from service.text.piece import Piece
 
@@ -74,7 +74,7 @@ class Block(NamedTuple):
     def _with_words(self) -> str:
         """Give the text with one word, of as many characters, in place of the content of each kept element."""
         spans = [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
-        words = [span for span in spans if self.text[slice(*span)].strip()]
+        words = [span for span in spans if is_read(self.text, *span)]
         if not words:
             return self.text
         return Rewriting(self.text, [Edit(*span, _NO_LETTER.sub("_", self.text[slice(*span)])) for span in words]).text

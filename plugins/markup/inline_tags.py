@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from dragoman.scripts import UNSPACED_CHARACTER
 from plugins.alignment.alignment import joined
 from plugins.markup import tag_guess, tag_layout
-from plugins.markup.mark import InlineTag, overlap, partners
+from plugins.markup.mark import InlineTag, is_read, overlap, partners
 from service.rewriting import Span
 from service.text.alignment import Alignment
 
@@ -31,8 +31,9 @@ class TaggedText(NamedTuple):
 
     @property
     def contents(self) -> Sequence[tuple[int, int]]:
-        """The spans [start, stop) of the text that are content of marks."""
-        return [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
+        """The spans [start, stop) of the text that are content of marks, and that no model is to read."""
+        spans = [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
+        return [span for span in spans if is_read(self.text, *span)]
 
     def restore(self, translation: str, alignment: Alignment | None, kept: Sequence[Span] = ()) -> str:
         """Write a translation as HTML or XML, with its marks.

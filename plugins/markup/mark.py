@@ -5,11 +5,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from dragoman.scripts import UNSPACED_CHARACTER
 from service.rewriting import Span
 
+_MARK: Final = re.compile(r"(?<!\S)[.,;:?!\"'-]{1,3}")  # a word of its own: not that in Name<span>:</span>
 # The spans of kept parts in a text and in its translation, each in order.
 Kept: TypeAlias = tuple[Sequence[Span], Sequence[Span]]
 
@@ -46,6 +47,11 @@ class Placed(NamedTuple):
     stop: int
     source: str
     is_added: bool = False
+
+
+def is_read(text: str, start: int, stop: int) -> bool:
+    """Tell whether a model reads a name in place of a kept content: of words, or of a mark like those of sentences."""
+    return any(map(str.isalnum, text[start:stop])) or _MARK.fullmatch(text, start, stop) is not None
 
 
 def cuts(start: int, stop: int, kept: Sequence[Span]) -> bool:

@@ -1,8 +1,8 @@
 """Parts that stay unchanged without a request: addresses, names in programs, and what a model has no pieces for.
 
 A model would read words and signs without pieces byte by byte, and write other bytes: a name in another script, an
-emoji, a number with a sign that the tokenizer turns into a plain digit, as 10⁶ into 106. A model of a language that
-has Latin letters such as ž has often seen them, though it reads them in bytes as well.
+emoji, a number with a sign that the tokenizer turns into a plain digit, as 10⁶ into 106. Latin letters up to U+017F
+that are written in bytes are not kept, but for the rarest in English and German: models have often seen them.
 """
 
 import re

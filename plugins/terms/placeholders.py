@@ -45,6 +45,11 @@ _SUFFIXES: Final = (
     "bat|cfg|conf|config|cpp|cs|css|csv|dll|docx?|exe|gif|html?|ini|java|jpe?g|json|js|md|mp[34]|pdf|php|png|pptx?|ps1|py|"
     "rs|sh|sql|svg|toml|tsv?|txt|xlsx?|xml|ya?ml|zip"
 )
+# Words that may follow a dash: this is no option --and that is one: --verbose.
+_DASHED: Final = (
+    "a|aber|also|and|as|but|das|denn|der|die|er|es|he|i|ich|in|it|oder|or|she|sie|so|that|the|they|und|was|we|which|"
+    "who|wie|wir|you"
+)
 # Names in programs, of users, of topics and of files: max_size, MAX_SIZE, @ann, #travel, report.pdf, and ____, but
 # not Node.js: German joins the name of a product to the next noun. And codes: SAVE20, account numbers, hashes; and
 # code: `a b`, localStorage, getName(), --verbose. Paths are left to the models, which copy them well.
@@ -55,11 +60,12 @@ _IDENTIFIERS: Final = (
     r"(?<![\w&])#[a-z]\w{1,63}(?!\w)",
     r"(?<![\w.,-])(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{5,64}(?![\w-])",
     r"(?<![\w.,+-])\d{12,64}(?![\w-]|[.,]\d)",
-    r"(?<![\w./+-])(?=(?:[\w:+/-]{0,40}?\d[A-Za-z]){3})[A-Za-z\d:+/=-]{12,200}(?![\w-])",
-    r"`[^`\n]{1,100}`",
+    r"(?<![\w./+-])(?=(?:[A-Za-z\d]{0,40}?\d[A-Za-z]){3})[A-Za-z\d]{12,200}(?![\w-])",
+    r"(?<![\w./+-])(?=[\d:-]*[A-Fa-f])(?=[A-Fa-f:-]*\d)[\dA-Fa-f]{1,32}(?:[:-][\dA-Fa-f]{1,32}){3,8}(?![\w-])",
+    r"(?<![\w`])`(?![\s`])[^`\n]{1,100}(?<!\s)`(?![\w`])",
     r"(?<![\w.@/-])[a-z]{2,64}[A-Z][A-Za-z]{1,64}(?![\w(.-])",
     r"(?<![\w.@/-])[A-Za-z][\w.]{1,64}\(\)(?![\w-])",
-    r"(?<!\S)(?:--[a-z][a-z-]{1,64}|-[A-Za-z])(?![\w-])",
+    rf"(?<!\S)(?:--(?!(?:{_DASHED})\b)[a-z][a-z-]{{1,64}}|-[b-zB-HJ-Z])(?![\w-])",
     rf"(?<![\w.@/-])(?![A-Z]\w{{0,63}}\.js)[A-Za-z0-9-]{{1,64}}\.(?:{_SUFFIXES})(?![\w(.-])",
 )
 _PATTERNS: Final = (

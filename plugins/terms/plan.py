@@ -281,7 +281,7 @@ def _is_signs(text: str) -> bool:
 
 def _with_contents(text: str, matches: Iterable[Match], contents: Iterable[Span]) -> list[Match]:
     """Add the contents of kept elements, in place of terms that overlap them."""
-    kept = [as_it_is(text, *span) for span in contents if text[slice(*span)].strip()]
+    kept = [as_it_is(text, *span) for span in contents]
     free = [match for match in matches if not any(match.start < one.stop and one.start < match.stop for one in kept)]
     return sorted([*free, *kept])
 

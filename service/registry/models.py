@@ -153,7 +153,8 @@ class ModelRegistry:
             self._metrics.model_info.remove(name)
         self._served = models
         for model in models:
-            self._metrics.describe_model(model.name, model.manifest.precision, self._device)
+            info = {"precision": model.manifest.precision, "device": self._device}
+            self._metrics.model_info.labels(model.name).info(info)
         if self._open:
             self._show(Catalog(models, self._pivot_language))
             self._health.serve(self.names)

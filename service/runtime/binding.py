@@ -29,10 +29,6 @@ class Tensor(NamedTuple):
         """The size of the numbers in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
-    def as_bytes(self) -> "Tensor":
-        """Describe the same memory as int8 [bytes]."""
-        return self._replace(dtype=np.dtype(np.int8), shape=(self.nbytes,))
-
 
 def bind(
     session: onnxruntime.InferenceSession, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]

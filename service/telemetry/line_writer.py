@@ -2,9 +2,8 @@
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from queue import Full, Queue
 from select import PIPE_BUF
 from typing import Final
 
@@ -29,32 +28,43 @@ class LineWriter:
         """
         self._descriptor = descriptor
         self._dropped = dropped
-        self._lines: Queue[str | None] = Queue(_LIMIT_LINES)  # None wakes the thread
-        # Have a line written soon, which ends with a newline; raises queue.Full where too many wait.
-        self.write = self._lines.put_nowait
+        self._lines: deque[str] = deque()
         self._torn = False  # whether the last write ended inside a line
+        self._arrived = threading.Event()
         self._closing = threading.Event()
         # A daemon: a reader that never reads must not keep the process from its end.
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
         self._thread.start()
 
+    def write(self, line: str) -> None:
+        """Have a line written soon; it ends with a newline."""
+        if len(self._lines) >= _LIMIT_LINES:
+            self._dropped(1)
+            return
+        self._lines.append(line)
+        if not self._arrived.is_set():  # a check is cheaper than `set`
+            self._arrived.set()
+
     def close(self) -> None:
         """Write the waiting lines, as far as the reader takes them in a second."""
         self._closing.set()
-        with suppress(Full):
-            self._lines.put_nowait(None)
+        self._arrived.set()
         self._thread.join(_PATIENCE_S)
 
     def _run(self) -> None:
         ending = False
         while not ending:
-            lines = [self._lines.get()]
+            self._arrived.wait()
             ending = self._closing.is_set()  # checked first: earlier lines are in the last write
-            lines += [self._lines.get_nowait() for _ in range(self._lines.qsize())]
-            for data in _joined([line.encode(errors="backslashreplace") for line in lines if line is not None]):
-                self._put(data)
+            self._arrived.clear()
+            self._flush()
             if not ending:
                 self._closing.wait(_PAUSE_S)
+
+    def _flush(self) -> None:
+        lines = [self._lines.popleft().encode(errors="backslashreplace") for _ in range(len(self._lines))]
+        for data in _joined(lines):
+            self._put(data)
 
     def _put(self, data: bytes) -> None:
         """Write whole lines."""

@@ -288,10 +288,6 @@ class Metrics:
             if found.name == f"{_PREFIX}_{sample}" and labels.items() <= found.labels.items()
         )
 
-    def describe_model(self, model: str, precision: str, device: str) -> None:
-        """Export ``dragoman_model_info`` for one served model."""
-        self.model_info.labels(model).info({"precision": precision, "device": device})
-
     def tell_memory(self, sizes_bytes: Mapping[str, int]) -> None:
         """Export ``dragoman_model_memory_bytes`` for the models that are in memory, and for no others."""
         for model in self._in_memory - sizes_bytes.keys():

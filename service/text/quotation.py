@@ -6,7 +6,10 @@ from typing import Final
 _GUILLEMETS: Final = r"«(?=\s*[^\s»])[^«»]*»|»(?!\s)[^«»]*(?<!\s)«|‹(?=\s*[^\s›])[^‹›]*›|›(?!\s)[^‹›]*(?<!\s)‹"
 _RARE: Final = {
     "de": re.compile(rf"{_GUILLEMETS}|“[^„“”]*”|‚[^‚‘’]*[‘’](?!\w)"),
-    "en": re.compile(rf"{_GUILLEMETS}|(?<!\w)‘(?:[^‘’]|’(?=\w)){{2,}}’(?!\w)"),  # but rock ‘n’ roll
+    # But rock ‘n’ roll, the ‘90s, ‘tis, and the boys’ ball.
+    "en": re.compile(
+        rf"{_GUILLEMETS}|(?<!\w)‘(?!\d|(?i:cause|em|til|tis|twas)\b)(?:[^‘’]|’(?=\w)|(?<=s)’(?= )){{2,}}’(?!\w)"
+    ),
 }
 
 
@@ -23,5 +26,7 @@ def with_common_quotes(text: str, language: str) -> str:
 def _straight(found: re.Match[str]) -> str:
     """Put straight marks around a quotation; blanks inside the marks, as in French, go outside."""
     inside = found[0][1:-1]
+    if not inside.strip():
+        return found[0]
     start, stop = len(inside) - len(inside.lstrip()), len(inside.rstrip())
     return f'{inside[:start]}"{inside[start:stop]}"{inside[stop:]}'

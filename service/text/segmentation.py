@@ -8,15 +8,16 @@ The halves are split in the same way until all fit. The time is linear up to a l
 Text without a letter or digit is a separator: it never reaches the model and comes back exactly as it was.
 The same holds for whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji,
 emoji, arrows and bullets at the ends of a sentence, signs at the start of a line (#, > and dashes), the numbers of a
-list, and all but the first of several exclamation and question marks.
+list, and all but the first of several question marks.
 A line break or another control character always ends a segment, so none is ever inside one. So do |, › and » between
-blanks, ;; (Qt), emoji before a capital, signs that draw a line, and three blanks or more, as between columns.
+blanks, ;; (Qt), emoji between sentences, signs that draw a line, and three blanks or more, as between columns.
 """
 
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -33,9 +34,9 @@ _ORDINAL: Final = r"\d{1,2}"
 _ORDINAL_LANGUAGES: Final = "bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
 _ABBREVIATIONS: Final = {
     "de": "Abb Abs Abt Anh Anm Aufl Bd Bde Bgm Bhf Dez Dipl Fa Fam Febr Frl Geschw Hrn Hrsg Inh Jh Kap Nrn Okt Pkt Stk "
-    "Tel Tsd abzgl allg bes betr bspw dt durchschn ehem einschl engl entspr exkl folg franz frz geb gem gez ggü inkl "
-    "ital max mind mtl od pers städt stellv techn urspr verh versch vorauss vorm wiss zus zust zw zzgl "
-    r"[\w.-]*-(?:Nr|Ing) \w+nr [a-zäöü]+(?:[bdfgkmnprtz]|ch)l",  # Dipl.-Ing., Kundennr., schriftl.
+    "Tel Tsd Tägl Monatl Jährl abzgl allg bes betr bspw dt durchschn ehem einschl engl entspr exkl folg franz frz geb "
+    "gem gez ggü inkl ital max mind mtl od pers städt stellv techn urspr verh versch vorauss vorm zus zust zw zzgl "
+    r"[\w.-]*-(?:Nr|Ing) \w+nr (?!html|xml|yaml|url|perl)[a-zäöü]+(?:[bdfgkmnprtz]|ch)l",
     "en": "Assoc Intl Ms Natl approx attn cont eds est excl incl lbs misc orig sect tel vol",
     "fr": r"MM? J\.-C",
 }
@@ -52,9 +53,9 @@ def _goes_on(language: str) -> re.Pattern[str]:
 _GOES_ON: Final = {language: _goes_on(language) for language in (*_ORDINAL_LANGUAGES.split(), *_ABBREVIATIONS)}
 # ... and common words that sentencex takes for abbreviations: Maine, Oklahoma, May, Magister.
 _ENDS: Final = {"en": re.compile(r"\b(?:me|O[Kk]|ok|may)(?=\.)"), "de": re.compile(r"\b(?:mich|mag|O[Kk]|ok)(?=\.)")}
-# After 5 p.m., these go on: EST, UTC, Eastern, Monday.
+# After 5 p.m., these go on: EST, Monday.
 _HALF_DAY: Final = re.compile(r"\b[ap]\.m\.$")
-_ZONE: Final = re.compile(r"(?:[A-Z]{1,3}[SD]?T|UTC|Eastern|Central|Mountain|Pacific|[A-Z][a-z]{2,5}day)\b")
+_ZONE: Final = re.compile(r"(?:[ACEMP][SD]?T|[BIJ]ST|CES?T|GMT|UTC|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b")
 _AROUND: Final = 8  # characters on both sides that these patterns may look at
 _LOOK_BACK: Final = 32  # characters before a boundary, or at the start of the sentence, that can rule it out
 
@@ -71,14 +72,21 @@ _TITLE: Final = re.compile(r"(?:^|\W)[^\W\d_a-z][a-z]{1,3}\.$")  # before a numb
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_COLUMN: Final = r"(?<![\s,;])[ \xa0]{3,}|;;"
-# Before the text of a line: # Title, > Quotation, – Item, and the number of a list: 1. Milk, b. Bread
-_LEAD: Final = re.compile(r"(\s*(?:[#>*+–—-]{1,6}\s+)*+)(?:(\d{1,2}|[a-z])\.\s+)?")
+_COLUMN: Final = r"(?<![\s,;])[ \xa0]{3,}|(?<=\));;(?=\w)"
+# Before the text of a line: # Title, > Quotation, – Item, and the number of a list, with its first word: 1. Milk
+_LEAD: Final = re.compile(r"(\s*(?:[#>*+–—-]{1,6}\s+)*+)(?:(\d{1,2}|[a-z])\.\s+(?=(\w*\.?)))?")
+# No items: 24. Dezember, d. h.
+_NO_ITEM: Final = re.compile(r"(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\.?|\w{1,3}\.")
 # Lines that are drawn with signs: === Title ===, Chapter 1 ..... 12
 _DRAWN: Final = r"\.{4,}|^={2,}(?=\s)|(?<=\s)={2,}$|(?<!\S)([=~*#-])\1{3,}|(?<![=~-])(?:={4,}+|-{4,}+|~{4,}+)(?!\S)"
-# Emoji before a capital. Behind one word they may be the verb: I ❤ Berlin
+# Emoji before a word that often begins a sentence. Behind one word they may be the verb: I ❤ Berlin
+_BEGINS: Final = (
+    "I|We|You|He|She|It|They|This|That|There|Have|Do|Please|Thanks?|See|Let|Can|What|When|Where|Who|Why|How|Is|Are|My|"
+    "Happy|Good|Great|Hope|Call|Come|Check|Just|So|But|And|Now|Today|Enjoy|Get|Join|Don't|The|Ich|Wir|Du|Ihr|Er|Sie|Das|"
+    "Die|Der|Es|Bis|Viele?|Hab|Habt|Bitte|Danke|Und|Aber|Wie|Was|Wann|Wo|Komm|Lass|Mach|Schönen?|Guten|Heute|Jetzt|Dann"
+)
 _EMOJI: Final = r"\u2600-\u2793\U0001f000-\U0001faff"
-_BETWEEN: Final = rf"(?<=\s)[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*(?=\s+[A-ZÄÖÜ])"
+_BETWEEN: Final = rf"(?<=\s)[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*(?=\s+(?:{_BEGINS})\b)"
 _DIVIDER: Final = re.compile(rf"[|›»]|;;|={{2}}|[.~*#-]{{4}}|[ \xa0]{{3}}|[{_EMOJI}]")
 _ALONE: Final = re.compile(rf"(?<!\S)(?:\|+|[›»])(?!\S)|{_COLUMN}|{_DRAWN}|({_BETWEEN})")
 _BAR: Final = re.compile(rf"(?<!\S)\|+(?!\S)|{_COLUMN}|{_DRAWN}|({_BETWEEN})")
@@ -88,7 +96,7 @@ _WORD_GAP: Final = re.compile(r"\s+")
 _NOT_BLANK: Final = re.compile(r"\S")
 _PORTION: Final = 10_000  # characters that a search sees at a time: it stops all other threads meanwhile
 _WORD: Final = re.compile(r"[^\W_]")
-_SHOUTS: Final = ("!!", "??", "!?", "?!")
+_SHOUTS: Final = ("??", "!?", "?!")  # of !!! a model may make a full stop, and none of !
 # Marks of direction, and pictures that a model would drop or write as bytes: arrows, shapes, dingbats, emoji, bullets.
 _PICTURES: Final = r"\u200e\u200f\u202a-\u202e\u2066-\u2069•‣←-⇿■-➿⬀-⯿\U0001f000-\U0001faff"
 _PICTURE: Final = re.compile(rf"[{_PICTURES}]")
@@ -128,13 +136,13 @@ def split(text: str, language: str, fits: Callable[[str], bool], unbroken: FindS
 
 def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator[Span]:
     """Yield the borders [start, stop) of each sentence, which may be empty; only separators are between them."""
-    items = _items(text) if "\n" in text else ()
+    items = _items(text) if "\n" in text else {}
     for line in _LINE.finditer(text):
         whole = None if unbroken is None else _Whole(unbroken(line[0]))
         for begun, stop in _parts(line, unbroken) if _DIVIDER.search(line[0]) else (line.span(),):
             first = begun
             if whole is None and first == line.start() and (lead := _LEAD.match(line[0])):
-                begun += lead.end() if lead[2] in items else lead.end(1)
+                begun += lead.end() if lead[2] and _is_item(lead, items) else lead.end(1)
             for left, right in _gaps(text[first:stop], language):
                 cut = _cut(text, begun, first + left, first + right, language)
                 if cut and not (whole and whole.has(cut[0] - line.start(), cut[1] - line.start())):
@@ -143,20 +151,35 @@ def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator
             yield _bare(text, begun, stop, pictures=whole is not None)
 
 
-def _items(text: str) -> Set[str]:
-    """Find the numbers and letters of lists: those that begin a line, as the one before or after does."""
-    found = [lead[2] for line in _LINE.finditer(text) if (lead := _LEAD.match(line[0])) and lead[2]]
-    places = {int(each) if each.isdecimal() else ord(each): each for each in found}
-    return {each for place, each in places.items() if {place - 1, place + 1} & places.keys()}
+def _items(text: str) -> Mapping[int, Set[str]]:
+    """Find the first words behind numbers and letters that begin lines, by the number, or the code of the letter."""
+    items = defaultdict[int, set[str]](set)
+    for line in _LINE.finditer(text):
+        if (lead := _LEAD.match(text, *line.span())) and lead[2] and not _NO_ITEM.fullmatch(lead[3]):
+            items[_place(lead)].add(lead[3])
+    return items
+
+
+def _is_item(lead: re.Match[str], items: Mapping[int, Set[str]]) -> bool:
+    """Tell whether a number is of a list: a neighbour of it begins a line, too, with another word: no 1. Platz."""
+    if _NO_ITEM.fullmatch(lead[3]):
+        return False
+    place = _place(lead)
+    return any(items.get(other, set()) - {lead[3]} for other in (place - 1, place + 1))
+
+
+def _place(lead: re.Match[str]) -> int:
+    return int(lead[2]) if lead[2].isdecimal() else ord(lead[2])
 
 
 def _parts(line: re.Match[str], unbroken: FindSpans | None) -> Iterator[Span]:
     """Yield the borders of the parts of a line between dividers, as in titles, menus, paths and tables of contents."""
-    whole = None if unbroken is None else _Whole(unbroken(line[0]))
+    content = line[0]  # each of these is a copy
+    whole = None if unbroken is None else _Whole(unbroken(content))
     begun = line.start()
-    for divider in _BAR.finditer(line[0]) if _OPENING.search(line[0]) else _ALONE.finditer(line[0]):
+    for divider in _BAR.finditer(content) if _OPENING.search(content) else _ALONE.finditer(content):
         first = max(begun - line.start(), divider.start() - _LOOK_BACK)
-        before = line[0][first : divider.start()].split()[-2:] if divider[2] else ()
+        before = content[first : divider.start()].split()[-2:] if divider[2] else ()
         if len(before) == 1 or (before and before[0][-1] in _NEEDS_BLANK):
             continue
         if not (whole and whole.has(*divider.span())):

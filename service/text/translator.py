@@ -184,7 +184,8 @@ class Translator:
                 plan = planner.plan(text) if is_asked and planner is not None else None
             read = small or (text if plan is None else plan.reading.text)
             if not read.isascii():
-                read = with_common_quotes(self.tokenizer.readable(read), language)
+                quoted = with_common_quotes(readable := self.tokenizer.readable(read), language)
+                read = quoted if len(encode(quoted)) <= most_tokens else readable
             if text and (prefix_ids or not (plan and plan.is_all)) and (ids := encode(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None

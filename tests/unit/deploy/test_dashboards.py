@@ -39,7 +39,7 @@ def metrics_of_a_model() -> Metrics:
     """With the metrics of a model in it: without one they have no samples."""
     metrics = Metrics()
     metrics.of("en-de")
-    metrics.describe_model("en-de", "int8", "cpu")
+    metrics.model_info.labels("en-de").info({"precision": "int8", "device": "cpu"})
     metrics.model_reloads_total.labels("en-de", "loaded")
     metrics.model_loads_total.labels("en-de", "loaded")
     metrics.model_evictions_total.labels("en-de")

@@ -32,7 +32,7 @@ def test_every_metric_is_listed_with_its_meaning() -> None:
 @pytest.mark.parametrize(("name", "listed"), [(name, listed) for name, _, listed, _ in ROWS])
 def test_the_labels_of_a_metric_are_listed(name: str, listed: str) -> None:
     metrics = Metrics()
-    metrics.describe_model("en-de", "int8", "cpu")
+    metrics.model_info.labels("en-de").info({"precision": "int8", "device": "cpu"})
     labels = dict.fromkeys(re.findall(r"`(\w+)`", listed), "x")
     for label in ("precision", "device") if name == "model_info" else ():
         del labels[label]  # which an Info has besides

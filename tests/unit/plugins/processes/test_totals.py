@@ -39,7 +39,7 @@ def total(totals: Totals, pages: dict[int, Page], name: str, **labels: str) -> f
 
 def test_one_process_has_the_page_that_it_would_have_alone() -> None:
     metrics = Metrics()
-    metrics.describe_model("en-de", "int8", "cpu")
+    metrics.model_info.labels("en-de").info({"precision": "int8", "device": "cpu"})
     metrics.of("en-de").queue_duration_seconds.observe(0.1)
     metrics.requests_total.labels("TranslateText", "OK", "grpc").inc()
 
@@ -73,7 +73,7 @@ def test_counters_histograms_and_gauges_add_up() -> None:
 def test_what_is_no_amount_is_not_added_up() -> None:
     ours, theirs = Metrics(), Metrics()
     for metrics, age_s in ((ours, 3.0), (theirs, 7.0)):
-        metrics.describe_model("en-de", "int8", "cpu")
+        metrics.model_info.labels("en-de").info({"precision": "int8", "device": "cpu"})
         metrics.serving.set_function(lambda age_s=age_s: age_s > 5)
         metrics.step_age_seconds.set_function(lambda age_s=age_s: age_s)
         metrics.files_in_force.labels("tls").set(1)

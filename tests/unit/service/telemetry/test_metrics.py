@@ -106,7 +106,7 @@ def test_labels_are_from_closed_sets_only() -> None:
     metrics.detected_texts_total.labels("de").inc()
     metrics.model_reloads_total.labels("en-de", "loaded").inc()
     metrics.of("en-de").length_ratio.observe(1.0)
-    metrics.describe_model("en-de", "int8", "cpu")
+    metrics.model_info.labels("en-de").info({"precision": "int8", "device": "cpu"})
     families = text_string_to_metric_families(page(metrics))
     labels = {label for family in families for sample in family.samples for label in sample.labels}
     of_models = {"model", "graph", "outcome", "precision", "device", "language"}
@@ -125,7 +125,7 @@ def test_queue_gauges_are_read_at_the_scrape() -> None:
 def test_a_model_that_is_served_no_more_is_not_described() -> None:
     metrics = Metrics()
     for model in ("en-de", "de-en"):
-        metrics.describe_model(model, "int8", "cpu")
+        metrics.model_info.labels(model).info({"precision": "int8", "device": "cpu"})
     metrics.model_info.remove("en-de")
     assert 'model="en-de"' not in page(metrics)
     assert 'model="de-en"' in page(metrics)
@@ -133,7 +133,7 @@ def test_a_model_that_is_served_no_more_is_not_described() -> None:
 
 def test_models_are_described() -> None:
     metrics = Metrics()
-    metrics.describe_model("en-de", "int8", "cpu")
+    metrics.model_info.labels("en-de").info({"precision": "int8", "device": "cpu"})
     assert 'dragoman_model_info{device="cpu",model="en-de",precision="int8"} 1.0' in page(metrics)
 
 

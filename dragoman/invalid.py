@@ -11,7 +11,7 @@ _PLAIN: Final = (
     (re.compile("^(?:Input|String) should"), "must"),
     (re.compile(r", unable to parse string as an? \w+$"), ""),  # repeats the requirement
     (re.compile(", unable to interpret input$"), ""),
-    (re.compile(r"^must be a valid dictionary(?: or instance of \w+)?$"), "must be a table of fields"),
+    (re.compile(r"^must be a valid dictionary(?: or instance of \w+)?$"), "must have named fields"),
     (re.compile("^must be a valid boolean$"), "must be true or false"),
     (re.compile("^Extra inputs are not permitted$"), "is no known field"),
 )

@@ -99,7 +99,7 @@ def read(path: Path, source: str, target: str) -> Document:
         content = stream.read(MAX_BYTES + 1)
     try:
         document = read_document(path.name, content)
-        check_languages(document.languages, source, target)
+        check_languages(path.name, document.languages, source, target)
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
     return document
@@ -140,7 +140,8 @@ def translate(
     source = "" if options.source == AUTO else options.source or ""
     write_whole(options.out, say_language(options.out.name, content, source, options.target or ""))
     for place in document.unwritten:
-        complain(_COMMAND, f"{place}: stays in the source language: its translation would be read as something else")
+        why = "its translation lacks code, or would be read as something else"
+        complain(_COMMAND, f"{options.file}: {place}: stays in the source language: {why}")
     return EXIT_SOME_FAILED if None in translations or document.unwritten else EXIT_OK
 
 

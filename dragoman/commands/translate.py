@@ -34,7 +34,8 @@ from dragoman.loading import load
 
 _COMMAND: Final = "translate"
 _SEED_BITS: Final = 32
-_BREAKS: Final = re.compile(r"[\t\r\n]")  # end a line of the output, or a column of it
+_MAX_TERMS: Final = 1_000  # of a call, as in plugins/terms/limits.py
+_LINE_BREAKS: Final = re.compile(r"[\r\n]")  # end a line of the output
 
 # Options of the command with the names of `dragoman.options.Options`.
 _SAME_NAMES: Final = (
@@ -79,8 +80,8 @@ def translate(arguments: list[str]) -> int:
         parser.error("argument --alignments: not with --html")
     if options.alignments and options.alternatives and not options.json:
         parser.error("argument --alignments: together with --alternatives it needs --json")
-    if options.alternatives and not options.json and any(map(_BREAKS.search, options.texts)):
-        parser.error("argument --alternatives: a text with a line break or a tab needs --json")
+    if options.alternatives and not options.json and any(map(_LINE_BREAKS.search, options.texts)):
+        parser.error("argument --alternatives: a text with a line break needs --json")
     if options.quality_estimate and not options.json:
         parser.error("argument --quality-estimate: it needs --json")
     asks_for_draws = any(value is not None for value in (options.temperature, options.top_k, options.top_p))
@@ -279,9 +280,18 @@ def _asked(options: argparse.Namespace, terms: _Terms) -> dict[str, Any]:
 
 
 def _terms(given: Sequence[str]) -> _Terms:
-    """Read the glossaries that are files; a value that is no path of a file is the name of a stored glossary."""
+    """Read the glossaries that are files; a value that is no path of a file is the name of a stored glossary.
+
+    Raises:
+        DataError: a file is no glossary, or holds no terms.
+        InvalidRequestError: the files hold too many terms.
+    """
     files = {each: _file(each) for each in given if _is_file(each)}
-    return _Terms(files, [each for each in given if each and each not in files])
+    terms = _Terms(files, [each for each in given if each and each not in files])
+    if (count := len(terms.entries)) > _MAX_TERMS:
+        together = ", all files together" if len(files) > 1 else ""
+        raise InvalidRequestError(f"--glossary: must hold at most {_MAX_TERMS} terms{together}, holds {count}")
+    return terms
 
 
 def _is_file(glossary: str) -> bool:

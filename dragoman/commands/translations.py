@@ -77,7 +77,9 @@ class Output:
                 word = text[each.source_start : each.source_end]
                 yield f"{number}\t{word}\t{translation.text[each.target_start : each.target_end]}\t{each.weight:.2f}"
         else:
-            yield from (f"{number}\t{each.score:.6f}\t{each.text}" for each in translation.alternatives)
+            for alternative in translation.alternatives:
+                translated = alternative.text.replace("\t", " ")  # a tab would begin a column
+                yield f"{number}\t{alternative.score:.6f}\t{translated}"
 
 
 def _as_dict(text: str, translation: Translation, shown: Shown) -> dict[str, object]:

@@ -7,7 +7,10 @@ from typing import Final, NamedTuple, Protocol
 
 from dragoman.language import AUTO, pair
 
-_PRIMARY: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z])")  # of en, en-US and en_US
+_PRIMARY: Final = re.compile(r"([A-Za-z]{2})(?:[-_.@]|\Z)")  # of en, en-US and en_US
+# Codes of the same language, and two that stand for none.
+_SAME: Final = {"iw": "he", "in": "id", "nb": "no", "nn": "no", "ll": "", "xx": ""}
+_TEMPLATE: Final = ".pot"  # of PO files: what its header states holds for no translation
 
 
 class DocumentText(NamedTuple):
@@ -22,6 +25,20 @@ class DocumentText(NamedTuple):
     place: str
 
 
+class StatedLanguages(NamedTuple):
+    """A pair of languages that a document states.
+
+    Attributes:
+        source: its source language; "": not stated.
+        target: its target language; "": not stated.
+        where: where the document states them, for people.
+    """
+
+    source: str
+    target: str
+    where: str
+
+
 class Document(Protocol):
     """A document with texts to translate."""
 
@@ -34,8 +51,8 @@ class Document(Protocol):
         """Whether placeholders in the texts must stay unchanged."""
 
     @property
-    def languages(self) -> Sequence[tuple[str, str]]:
-        """The pairs of source and target language that the document states; "": not stated."""
+    def languages(self) -> Sequence[StatedLanguages]:
+        """The languages that the document states."""
 
     @property
     def unwritten(self) -> Sequence[str]:
@@ -49,11 +66,15 @@ class Document(Protocol):
         """
 
 
-def check_languages(stated: Iterable[Sequence[str]], source: str, target: str) -> None:
-    """Check that a document states no other languages than the requested ones; scripts and regions do not count.
+def check_languages(name: str, stated: Iterable[Sequence[str]], source: str, target: str) -> None:
+    """Check that a document states no other languages than the requested ones.
+
+    Scripts and regions do not count, nor codes without two letters. A document whose stated target language is the
+    requested source language is an untranslated copy.
 
     Args:
-        stated: see `Document.languages`.
+        name: the name of the document's file.
+        stated: the parts of each of `Document.languages`.
         source: language to translate from; "" or `AUTO`: unknown.
         target: language to translate into; "": unknown.
 
@@ -61,9 +82,12 @@ def check_languages(stated: Iterable[Sequence[str]], source: str, target: str) -
         ValueError: it states another language.
     """
     source = "" if source.lower() == AUTO else source
-    for own_source, own_target in stated:
-        if _differ(own_source, source) or _differ(own_target, target):
-            raise ValueError(f"is for {pair(own_source, own_target)}, not for {pair(source, target)}")
+    for own_source, own_target, where in () if name.lower().endswith(_TEMPLATE) else stated:
+        is_other = _differ(own_target, target) and _primary(own_target) != _primary(source)
+        if is_other or _differ(own_source, source):
+            own = pair(own_source, own_target) if own_source else own_target
+            asked = pair(source, target) if own_source else target
+            raise ValueError(f"says that it is for {own} ({where}), not for {asked}")
 
 
 def lines_of(content: bytes) -> list[str]:
@@ -88,6 +112,12 @@ def decoded(content: bytes) -> str:
 
 
 def _differ(stated: str, requested: str) -> bool:
-    """Tell whether two codes are of different languages."""
-    primary = [found[0].lower() for code in (stated, requested) if (found := _PRIMARY.match(code))]
-    return len(set(primary)) > 1
+    """Tell whether two codes are of different languages; False if one is unknown."""
+    primary = [_primary(stated), _primary(requested)]
+    return all(primary) and primary[0] != primary[1]
+
+
+def _primary(code: str) -> str:
+    """Give the language of a code; "": unknown."""
+    found = _PRIMARY.match(code)
+    return _SAME.get(found[1].lower(), found[1].lower()) if found else ""

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from markdown_it.common.utils import unescapeAll
 from markdown_it.token import Token as MarkdownToken
 
-from dragoman.documents.document import DocumentText, lines_of
+from dragoman.documents.document import DocumentText, StatedLanguages, lines_of
 from dragoman.documents.inline import Kind, Tagged, Token, from_html, has_words, to_html
 from dragoman.documents.markdown_containers import COLUMN
 from dragoman.documents.markdown_tags import find_tags, make_parser
@@ -24,7 +24,7 @@ _LINE_BREAK: Final = re.compile(r"[ \t]*\n[ \t]*")
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]<>&~|#+=!$-]|(?<=\d)[.)]|:(?=::)")
 # Blanks other than those of lines. The parser removes them at the ends of a text, unless they are references.
 _WIDE: Final = re.compile(r"[^\S \t\n]")
-_WIDE_AT_ENDS: Final = re.compile(rf"\A{_WIDE.pattern}+|{_WIDE.pattern}+\Z")
+_WIDE_AT_ENDS: Final = re.compile(rf"\A{_WIDE.pattern}+|(?<!{_WIDE.pattern}){_WIDE.pattern}+\Z")
 # A word that should not begin a line: it might start a list, a quotation, a heading, a footnote or HTML.
 _BEGINS_BLOCK: Final = re.compile(r"[-+*=#>|:]|\[\^|\d+[.)]$|<(?:[!?/]|[a-zA-Z](?![^<>\s]*[@:]))")
 # A place in written text where the line may be broken. No input has this character: CommonMark replaces it.
@@ -59,7 +59,7 @@ class MarkdownDocument:
     """
 
     protects_placeholders = True
-    languages: Sequence[tuple[str, str]] = ()
+    languages: Sequence[StatedLanguages] = ()
 
     def __init__(self, content: bytes) -> None:
         """Find the texts; raises ValueError if the content is not UTF-8, or is too large."""

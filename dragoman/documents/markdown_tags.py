@@ -28,8 +28,12 @@ _WRITTEN: Final = "written"
 _HTML: Final = re.compile(r"<(?P<end>/)?(?P<name>[a-z][\w-]*)", re.IGNORECASE)
 _HTML_CODE: Final = re.compile(r"<(code|kbd|samp|tt|var)(?:\s[^<>]*)?>[^<>]*</\1>", re.IGNORECASE)
 _FOOTNOTE: Final = re.compile(r"\[\^[^\]\s]+\]:")  # at the beginning of a line: its definition
-# Formulas of GitHub, between `$$` or `$`; `$5 and $10` are prices.
-_FORMULA: Final = re.compile(r"(?<!\$)\$\$(?!\$)[^$]+\$\$(?!\$)|(?<![\w$])\$(?!\s)(?:\\.|[^$\\\n])+(?<!\s)\$(?![\w$])")
+# Formulas of GitHub, between `$$`, `$` or "$`"; `$5 and $10` are prices, and so are `$5 or 6$`.
+_PRICE: Final = r"\d[^\s$\\^_=+{<]*\s[^$\\^_=+{<]*\$"
+_FORMULA: Final = re.compile(
+    r"(?<!\$)\$\$(?!\$)[^$]+\$\$(?!\$)"
+    rf"|(?<![\w$])\$(?!\s|{_PRICE})(?:`[^`$]+`|(?:\\[^`]|(?!\]\()[^$\\`])+)(?<!\s)\$(?![\w$])"
+)
 _KEPT: Final = {"html_code": _HTML_CODE, "formula": _FORMULA}  # HTML elements with code, and formulas
 # Plain text for CommonMark: the first line of a GitHub alert, the box of a task, marks of footnotes, attributes of a
 # heading, and addresses, which become links.

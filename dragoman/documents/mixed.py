@@ -87,7 +87,7 @@ class MixedText:
                 self._write(" ")
             elif not isinstance(child.tag, str):  # a comment
                 self._add(Kind.ALONE, child)
-            elif vocabulary.holds(child):
+            elif vocabulary.holds(child) and not _is_blank(child, vocabulary.blank):
                 number = self._add(Kind.BEGIN, child)
                 self._read(child)
                 self.tokens.append(Token(Kind.END, tag=number))
@@ -119,6 +119,14 @@ class MixedText:
         self._tags.append(tag)
         self.tokens.append(Token(kind, tag=len(self._tags) - 1))
         return len(self._tags) - 1
+
+
+def _is_blank(element: "etree._Element", blank: str) -> bool:
+    """Tell whether an element holds elements for blanks alone, such as a line to fill in: it stays as it is."""
+    children = list(element.iterchildren())  # len() of an lxml element would count all children
+    if not children or any(child.tag != blank for child in children):
+        return False
+    return not any((text or "").strip() for text in (element.text, *(child.tail for child in children)))
 
 
 def _empty(element: "etree._Element") -> None:

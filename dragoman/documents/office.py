@@ -9,7 +9,7 @@ from lxml import etree
 
 from dragoman.documents import safe_xml
 from dragoman.documents.archive import Archive
-from dragoman.documents.document import DocumentText
+from dragoman.documents.document import DocumentText, StatedLanguages
 from dragoman.documents.inline import Kind, Token, from_html, has_words, to_html
 from dragoman.documents.odf import odf_paragraphs
 from dragoman.documents.runs import DRAWING, WORD, RunParagraph
@@ -81,7 +81,7 @@ class OfficeDocument:
         unwritten: none.
     """
 
-    languages: Sequence[tuple[str, str]] = ()
+    languages: Sequence[StatedLanguages] = ()
     unwritten: Sequence[str] = ()
 
     def __init__(self, content: bytes, form: _Format) -> None:

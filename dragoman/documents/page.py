@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
-from dragoman.documents.document import DocumentText, decoded
+from dragoman.documents.document import DocumentText, StatedLanguages, decoded
 from dragoman.documents.html_tags import Attribute, StartTag, translated_tags
 from dragoman.documents.inline import has_letter
 
@@ -21,6 +21,9 @@ _META: Final = (
     *("description", "og:title", "og:description", "og:image:alt"),
     *("twitter:title", "twitter:description", "twitter:image:alt"),
 )
+_CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([^\s\"';]+)", re.IGNORECASE)
+_XML_CHARSET: Final = re.compile(r"<\?xml\s[^>]*\bencoding\s*=\s*[\"']([^\"'>]+)", re.IGNORECASE)
+_UTF8: Final = ("utf-8", "utf8")
 _LANGUAGES: Final = ("lang", "xml:lang")
 _KEY_LENGTH: Final = 16
 _LONG: Final = 1_000  # characters of an attribute that the server does not get: an inlined picture has many
@@ -37,7 +40,7 @@ class HtmlDocument:
     """
 
     protects_placeholders = False
-    languages: Sequence[tuple[str, str]] = ()
+    languages: Sequence[StatedLanguages] = ()
     unwritten: Sequence[str] = ()
 
     def __init__(self, content: bytes) -> None:
@@ -47,7 +50,7 @@ class HtmlDocument:
         self._key = sha256(content).hexdigest()[:_KEY_LENGTH]
         tags = list(translated_tags(self._source))
         # A browser may read the page in another charset, which has the same ASCII.
-        self._is_ascii = self._source.isascii() and not _says_utf8(tags)
+        self._is_ascii = self._source.isascii() and _charset(self._source, tags).strip().lower() not in _UTF8
         self._read_at = frozenset(attribute.start for tag in tags for attribute in _read(tag))
         self._attributes = sorted(
             attribute
@@ -132,7 +135,14 @@ def _read(tag: StartTag) -> Iterator[Attribute]:
             yield tag.attributes[name]
 
 
-def _says_utf8(tags: Iterable[StartTag]) -> bool:
-    """Tell whether a page says that it is UTF-8; the first charset that it says counts."""
-    said = (tag.value("charset") or tag.value("content").partition("charset=")[2] for tag in tags if tag.name == "meta")
-    return next(filter(None, said), "").strip().lower() in ("utf-8", "utf8")
+def _charset(page: str, tags: Iterable[StartTag]) -> str:
+    """Give the first charset that a page says; "": none."""
+    declared = _XML_CHARSET.match(page)
+    said = (_charset_of(tag) for tag in tags if tag.name == "meta")
+    return declared[1] if declared else next(filter(None, said), "")
+
+
+def _charset_of(meta: StartTag) -> str:
+    is_type = meta.value("http-equiv").strip().lower() == "content-type"
+    found = _CHARSET.search(meta.value("content")) if is_type else None
+    return meta.value("charset") or (found[1] if found else "")

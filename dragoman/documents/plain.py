@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from dragoman.documents.document import DocumentText, lines_of
+from dragoman.documents.document import DocumentText, StatedLanguages, lines_of
 from dragoman.documents.inline import Tagged, from_html, has_letter, to_html
 
 _TAB: Final = re.compile("(?P<stop>\t)")
@@ -21,7 +21,7 @@ class PlainText:
     """
 
     protects_placeholders = False
-    languages: Sequence[tuple[str, str]] = ()
+    languages: Sequence[StatedLanguages] = ()
     unwritten: Sequence[str] = ()
 
     def __init__(self, content: bytes) -> None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 
 import polib
 
-from dragoman.documents.document import DocumentText, lines_of
+from dragoman.documents.document import DocumentText, StatedLanguages, lines_of
 from dragoman.documents.inline import HTML_TAG, Tagged, from_html, has_words, to_html
 from dragoman.documents.mnemonics import Label
 
@@ -71,7 +71,7 @@ class PoDocument:
         self._lines = lines
         file = _parsed(lines)
         target = file.metadata.get("Language", "")
-        self.languages = [("", target)] if target else []
+        self.languages = [StatedLanguages("", target, "Language in its header")] if target else []
         self._gaps = [gap for gap in _gaps(file) if has_words(gap.label.tokens)]
         self._spans = {gap.entry.linenum: _span(lines, gap.entry) for gap in self._gaps}
         self.texts = [DocumentText(to_html(gap.label.tokens), _place(gap.entry)) for gap in self._gaps]

@@ -10,12 +10,15 @@ from typing import Final, NamedTuple
 
 from dragoman.documents.captions import in_capitals, in_small_letters, is_in_capitals, read_caption
 from dragoman.documents.cues import Cue, Speech, speeches
-from dragoman.documents.document import DocumentText, lines_of
+from dragoman.documents.document import DocumentText, StatedLanguages, lines_of
 from dragoman.documents.inline import Tagged, Token, from_html, has_words, to_html
 
 _TIME: Final = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMING: Final = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s|$)")
-_TWO_TIMES: Final = re.compile(rf"\s*{_TIME}\s*[^\w\s]*[>→]\s*{_TIME}(?:\s|$)")  # with any arrow
+# A line that was meant as a timing: it begins with a time and `-->`, or has another arrow between two times.
+_LIKE_TIME: Final = r"-?\d+[:：][\d:：.,]+"
+_LIKE_TIMING: Final = re.compile(rf"\s*{_LIKE_TIME}\s*(?:-->|(?:[-–—=]+>|→)\s*{_LIKE_TIME})")
+_NOTE: Final = re.compile(r"NOTE(?:\s|\Z)")  # begins a comment of WebVTT
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\xa0": "&nbsp;", "\u200e": "&lrm;", "\u200f": "&rlm;"}
 
 
@@ -26,26 +29,30 @@ class _Syntax(NamedTuple):
         tag: the pattern of markup inside a line, see `Tagged.read`.
         read: turns source into text.
         write: turns text into source.
-        ends: matches a line that ends a cue; in WebVTT, a line of blanks does not; in SubRip, only the next cue does.
+        ends: matches a line that ends a cue; in WebVTT, a line of blanks does not.
+        only_last: whether such a line ends only the last cue: a cue before it may have empty lines.
     """
 
     tag: re.Pattern[str]
     read: Callable[[str], str]
     write: Callable[[str], str]
     ends: re.Pattern[str]
+    only_last: bool
 
 
 _SRT: Final = _Syntax(
     re.compile(r"<(?P<end>/)?(?P<name>b|i|u|s|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|(?P<stop>[♪♫]+)", re.IGNORECASE),
     str,
     str,
-    re.compile(r"(?!)"),
+    re.compile(r"\s*\Z"),
+    only_last=True,
 )
 _VTT: Final = _Syntax(
     re.compile(r"<(?P<end>/)?(?P<name>c|i|b|u|lang|ruby|rt)(?:[\s.][^<>]*)?>|<[^<>]*>|(?P<stop>[♪♫]+)"),
     html.unescape,
     lambda text: "".join(_ENTITIES.get(character, character) for character in text),
     re.compile(r"[\r\n]*\Z"),
+    only_last=False,
 )
 
 
@@ -87,7 +94,7 @@ class Subtitles:
     """
 
     protects_placeholders = False
-    languages: Sequence[tuple[str, str]] = ()
+    languages: Sequence[StatedLanguages] = ()
     unwritten: Sequence[str] = ()
 
     def __init__(self, lines: list[str], syntax: _Syntax) -> None:
@@ -98,7 +105,7 @@ class Subtitles:
             syntax: the syntax of its format.
         """
         self._lines, self._syntax = lines, syntax
-        self._cues = list(_cues(lines, syntax.ends))
+        self._cues = list(_cues(lines, syntax))
         self._spoken = [_Spoken.read(speech, syntax) for speech in speeches(self._cues, syntax.tag)]
         self.texts = [
             DocumentText(to_html(spoken.text.tokens), f"cue {spoken.speech.parts[0].cue + 1}")
@@ -156,20 +163,26 @@ def read_vtt(content: bytes) -> Subtitles:
 
 
 def _check_arrows(lines: Sequence[str]) -> None:
-    """Check that two times in a line have the arrow of subtitles between them."""
+    """Check that each line that was meant as a timing is one: else its cue would be text of the cue before."""
+    is_note = False
     for number, line in enumerate(lines, start=1):
-        if _TWO_TIMES.match(line) and not _TIMING.match(line):
-            raise ValueError(f"line {number} must have --> between its times, is {line.strip()!r:.120}")
+        is_note = bool(line.strip() and (is_note or _NOTE.match(line)))
+        if not is_note and _LIKE_TIMING.match(line) and not _TIMING.match(line):
+            raise ValueError(
+                f"line {number} must have two times with milliseconds and --> between, is {line.strip()!r:.120}"
+            )
 
 
-def _cues(lines: Sequence[str], ends: re.Pattern[str]) -> Iterator[Cue]:
+def _cues(lines: Sequence[str], syntax: _Syntax) -> Iterator[Cue]:
     """Find the cues: their text is the lines after a timing, up to the end of the cue or the next cue."""
     timings = [_TIMING.match(line) for line in lines]
+    last = max((index for index, timing in enumerate(timings) if timing), default=0)
     for index, timing in enumerate(timings):
         if timing is None:
             continue
+        ends = None if syntax.only_last and index < last else syntax.ends
         stop = index + 1
-        while stop < len(lines) and not ends.match(lines[stop]) and not _begins_cue(lines, timings, stop):
+        while stop < len(lines) and not (ends and ends.match(lines[stop])) and not _begins_cue(lines, timings, stop):
             stop += 1
         while stop > index + 1 and not lines[stop - 1].strip():
             stop -= 1
@@ -179,15 +192,14 @@ def _cues(lines: Sequence[str], ends: re.Pattern[str]) -> Iterator[Cue]:
 
 
 def _begins_cue(lines: Sequence[str], timings: Sequence[object], index: int) -> bool:
-    """Tell whether a cue begins at a line: with its time, or with its number."""
+    """Tell whether a cue begins at a line: with its time, its number, or after an empty line any other identifier."""
     if timings[index] is not None:
         return True
-    if not lines[index].strip().isdigit():
-        return False
+    is_number, is_apart = lines[index].strip().isdigit(), not lines[index - 1].strip()
     behind = index + 1
-    while not lines[index - 1].strip() and behind < len(lines) and not lines[behind].strip():
+    while is_number and is_apart and behind < len(lines) and not lines[behind].strip():
         behind += 1
-    return behind < len(lines) and timings[behind] is not None
+    return (is_number or is_apart) and behind < len(lines) and timings[behind] is not None
 
 
 def _seconds(time: Sequence[str]) -> float:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from lxml import etree
 
 from dragoman.documents import safe_xml
-from dragoman.documents.document import DocumentText
+from dragoman.documents.document import DocumentText, StatedLanguages
 from dragoman.documents.inline import from_html, has_words, to_html
 from dragoman.documents.mixed import MixedText, Vocabulary
 from dragoman.documents.mnemonics import Label
@@ -114,7 +114,8 @@ class XliffDocument:
             raise ValueError(f"is no XLIFF 1.2 or 2: its first element is {self._tree.getroot().tag!r:.120}{bare}")
         self._version, self._space = version, f"{{{root.namespace}}}"
         says = self._tree.iter(f"{self._space}{version.says}")
-        self.languages = sorted({(each.get(version.source, ""), each.get(version.target, "")) for each in says})
+        pairs = sorted({(each.get(version.source, ""), each.get(version.target, "")) for each in says})
+        self.languages = [StatedLanguages(*each, f"{version.source} and {version.target}") for each in pairs]
         self._units = [unit for unit in self._find() if has_words(unit.label.tokens)]
         self.texts = [
             DocumentText(to_html(unit.label.tokens), f"line {unit.element.sourceline}") for unit in self._units

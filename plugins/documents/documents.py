@@ -112,7 +112,7 @@ class Documents:
         """Read the document, and make the messages of the call that translates it."""
         await document.read(asked.name, asked.content)
         try:
-            check_languages(document.languages, asked.source_language, asked.target_language)
+            check_languages(asked.name, document.languages, asked.source_language, asked.target_language)
         except ValueError as error:
             raise invalid(str(error)) from None
         texts = await document.texts(self._message_texts)

@@ -31,7 +31,7 @@ class DocumentProcess:
 
     Attributes:
         protects_placeholders: whether placeholders in the texts must stay unchanged; known after `read`.
-        languages: the pairs of languages that the document states, see `Document`; known after `read`.
+        languages: the parts of each of `Document.languages`; known after `read`.
     """
 
     def __init__(self, metrics: Metrics) -> None:

@@ -35,7 +35,7 @@ class Box(BaseModel):
         ),
         ({"width": 1, "height": 1, "label": "wide"}, "label: must have at most 3 characters, not 'wide'"),
         ({"width": 1, "height": 1, "depth": 1}, "depth: is no known field"),
-        ({"width": 1, "height": 1, "lid": 5}, "lid: must be a table of fields, not 5"),
+        ({"width": 1, "height": 1, "lid": 5}, "lid: must have named fields, not 5"),
         ({"width": 1, "height": 1, "lid": {"is_open": "maybe"}}, "lid.is_open: must be true or false, not 'maybe'"),
         ({"width": 1}, "height: Field required"),
         ({"width": 1, "height": 2}, "height must be at most width"),

@@ -136,6 +136,9 @@ def test_formulas_stay() -> None:
         ("For $x_i$ and $\\{1, 2\\}$.", "For {#0} and {#1}."),
         ("The $n$-th *$x$* is `$` or $a\\$b$.", 'The {#0}-th <span id="1">{#2}</span> is {#3} or {#4}.'),
         ("See $a*b$ and ($c*d$), or $$e*f$$ * 2.", "See {#0} and ({#1}), or {#2} * 2."),
+        ("It is $2 x^3 + 1$ or $2x$ or $`a*b`$.", "It is {#0} or {#1} or {#2}."),
+        ("The energy is $E =\nmc^2$ for all.", "The energy is {#0} for all."),
+        ("> It is $a \\\\\n> b$ here.", "It is {#0} here."),
     ],
 )
 def test_formulas_in_a_line_stay(content: str, html: str) -> None:
@@ -151,10 +154,23 @@ def test_formulas_in_a_line_stay(content: str, html: str) -> None:
         "Now $5 and $10, or $ 5 $.",
         "From 5$ to US$10 ($A$5).",
         "Of $x and\n$y $.",
+        "It costs $5 in the first year and 7$ in the second.",
     ],
 )
 def test_prices_are_no_formula(content: str) -> None:
     assert shown(content) == [content.replace("\n", " ")]
+
+
+@pytest.mark.parametrize(
+    ("content", "html"),
+    [
+        ("It costs $5, **only 7$**.", 'It costs $5, <span id="0">only 7$</span>.'),
+        ("See [the $x offer](a?b=$).", 'See <span id="0">the $x offer</span>.'),
+        ("Now $x: run `a$` now.", "Now $x: run {#0} now."),
+    ],
+)
+def test_a_formula_does_not_cross_links_and_code(content: str, html: str) -> None:
+    assert shown(content) == [html]
 
 
 def test_a_translation_does_not_become_a_formula() -> None:
@@ -373,8 +389,15 @@ def test_any_text_says_the_same_afterwards(pieces: list[str]) -> None:
     assert rendered(document.write([text.html for text in document.texts])) == rendered(content)
 
 
+def test_many_wide_blanks_do_not_take_long() -> None:
+    content = ("a" + "\xa0" * 200_000 + "b").encode()
+    document = MarkdownDocument(content)
+    assert document.write([text.html for text in document.texts]) == content
+
+
 @pytest.mark.parametrize(
-    "piece", ["[", "![", "*a ", "<b>a", "> ", "- ", "a  \n", "a\n\n", "`", "[a](b ", "https://", "$a ", "$$a"]
+    "piece",
+    ["[", "![", "*a ", "<b>a", "> ", "- ", "a  \n", "a\n\n", "`", "[a](b ", "https://", "$a ", "$$a", "$5 a", "($"],
 )
 def test_pages_of_strangers_come_back(piece: str) -> None:
     content = (piece * 3000 + "a").encode()

@@ -135,6 +135,14 @@ def test_blanks_at_the_ends_of_a_paragraph_of_odt_stay_elements() -> None:
     assert f">{expected}</text:h>" in written
 
 
+@pytest.mark.parametrize("paragraph", ["one {}", "{} one", "one {}, two"])
+def test_blanks_with_a_format_of_their_own_keep_it(paragraph: str) -> None:
+    line = '<text:span text:style-name="U"> <text:s text:c="20"/></text:span>'
+    document = read_odt(odt(ODT_CONTENT.replace("A title", paragraph.format(line))))
+    assert texts(document)[0] == paragraph.format('<wbr id="0">')
+    assert f">{paragraph.upper().format(line)}</text:h>" in member(translated(document), "content.xml")
+
+
 def test_where_there_is_no_translation_the_parts_stay() -> None:
     for content, read, name in (
         (odt(), read_odt, "content.xml"),

@@ -104,6 +104,12 @@ def test_attributes_of_controls_and_pictures_are_texts(tag: str, attributes: lis
         ("<meta charset=latin1><meta charset=utf-8>", "M&#228;use"),
         ("<meta charset=UTF-8>", "Mäuse"),
         ('<meta http-equiv="Content-Type" content="text/html; charset=utf-8">', "Mäuse"),
+        ("<meta http-equiv=content-type content='text/html;Charset = UTF-8; x'>", "Mäuse"),
+        ("""<meta http-equiv="Content-Type" content="text/html; charset='utf-8'">""", "Mäuse"),
+        ('<meta name="keywords" content="charset=latin1"><meta charset="utf-8">', "Mäuse"),
+        ('<meta name="keywords" content="charset=utf-8">', "M&#228;use"),
+        ("<?xml version='1.0' encoding='UTF-8'?>", "Mäuse"),
+        ("<?xml version='1.0' encoding='latin1'?><meta charset=utf-8>", "M&#228;use"),
         ("<!-- ä -->", "Mäuse"),
     ],
 )

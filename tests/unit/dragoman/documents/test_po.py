@@ -194,5 +194,5 @@ def test_a_file_that_is_not_in_its_charset_is_refused() -> None:
 
 
 def test_the_target_language_of_a_file_is_told() -> None:
-    assert read_po(PO.encode()).languages == [("", "de")]
+    assert read_po(PO.encode()).languages == [("", "de", "Language in its header")]
     assert read_po(HEADER.format("").encode()).languages == []

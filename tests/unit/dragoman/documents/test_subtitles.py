@@ -89,6 +89,32 @@ def test_an_empty_line_ends_no_cue_of_srt() -> None:
     assert document.write([None] * 4).decode() == content.format("one", "two", "three", "four.")
 
 
+def test_text_behind_an_empty_line_of_the_last_cue_of_srt_stays() -> None:
+    content = srt("One.", "Two.\n\nMade by me\nwww.example.com")
+    assert texts(content) == ["One.", "Two."]
+    assert translated(read_srt(content)) == content.replace(b"One", b"ONE").replace(b"Two", b"TWO")
+
+
+@pytest.mark.parametrize("identifier", ["#{}", "{}a", "cue {}"])
+def test_the_identifier_of_a_cue_of_srt_need_not_be_a_number(identifier: str) -> None:
+    content = "{}\n00:00:01,000 --> 00:00:02,000\none\n\n{}\n00:00:02,000 --> 00:00:03,000\ntwo.\n"
+    content = content.format(identifier.format(1), identifier.format(2))
+    assert texts(content.encode()) == ["one two."]
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("WEBVTT\n\nNOTE\n", "00:01.000 -> 00:02.000 was moved"),
+        ("WEBVTT\n\n00:01.000 --> 00:02.000\n", "1:30.5 > 1:20.4 is faster"),
+    ],
+)
+def test_times_in_notes_and_text_are_no_timing(head: str, line: str) -> None:
+    content = f"{head}{line}\n\n00:03.000 --> 00:04.000\nHi.\n".encode()
+    document = read_vtt(content)
+    assert document.write([None] * len(document.texts)) == content
+
+
 def test_a_sentence_over_several_cues_is_one_text() -> None:
     document = read_srt(SRT.encode())
     assert [text.place for text in document.texts] == ["cue 1", "cue 3", "cue 3"]
@@ -216,9 +242,13 @@ def test_a_cue_without_an_empty_line_behind_it_ends_at_the_next() -> None:
         (
             read_vtt,
             b"WEBVTT\n\n00:01.000 -> 00:02.500\nHi.",
-            "line 3 must have --> between its times, is '00:01.000 -> 00",
+            "line 3 must have two times with milliseconds and --> between, is '00:01.000 -> 00:02.500'",
         ),
         (read_srt, SRT.replace("-->", "->", 1).encode(), "line 2 must"),
+        (read_srt, SRT.replace("00:00:06,000 --> 00:00:08,000", "00:00:06 --> 00:00:08").encode(), "line 11 must"),
+        (read_srt, SRT.replace("06,000 --> 00:00:08,000", "06:000 --> 00:00:08:000").encode(), "line 11 must"),
+        (read_srt, SRT.replace("06,000", "06,0000").encode(), "line 11 must"),
+        (read_srt, SRT.replace(" --> 00:00:08,000", " -->").encode(), "line 11 must"),
     ],
 )
 def test_another_file_is_refused(read, content: bytes, words: str) -> None:

@@ -193,7 +193,10 @@ def test_a_file_that_does_not_say_the_language_of_its_targets_gets_it(content: b
 def test_the_languages_of_a_file_are_told() -> None:
     files = '<file source-language="en" target-language="{}"></file>'
     content = one("<trans-unit/>").replace(b"<file>", f"{files.format('fr')}{files.format('de')}<file>".encode())
-    assert XliffDocument(content).languages == [("", ""), ("en", "de"), ("en", "fr")]
-    assert XliffDocument(two("<unit/>")).languages == [("en", "")]
-    with pytest.raises(ValueError, match=r"^is for en to any, not for de to fr$"):
-        check_languages(XliffDocument(two("<unit/>")).languages, "de", "fr")
+    where = "source-language and target-language"
+    stated = [("", "", where), ("en", "de", where), ("en", "fr", where)]
+    assert XliffDocument(content).languages == stated
+    languages = XliffDocument(two("<unit/>")).languages
+    assert languages == [("en", "", "srcLang and trgLang")]
+    with pytest.raises(ValueError, match=r"^says that it is for en to any \(srcLang and trgLang\), not for de to fr$"):
+        check_languages("a.xlf", languages, "de", "fr")

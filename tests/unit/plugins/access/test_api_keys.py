@@ -54,7 +54,7 @@ def test_the_burst_is_that_of_a_second_unless_given() -> None:
         (b"a = {", "not TOML"),
         (b"a = " + b"[" * 10_000, "not TOML"),
         (b"# \xff", "is not UTF-8, at byte 2"),
-        (b"a = 1", "a: must be a table of fields"),
+        (b"a = 1", "a: must have named fields"),
         (b"a = {}", "a.sha256: Field required"),
         (b'a = { sha256 = "dragoman_secret" }', "a.sha256: must be 64 of the digits 0-9 and a-f, has 15 characters"),
         (b"a = { sha256 = 5318008 }", "a.sha256: must be a valid string"),

@@ -59,7 +59,7 @@ async def test_texts_go_out_in_portions_and_come_back(document: DocumentProcess)
 
 async def test_a_document_tells_the_languages_that_it_states(document: DocumentProcess) -> None:
     await document.read("a.po", b'msgid ""\nmsgstr "Language: de\\n"\n')
-    assert document.languages == [["", "de"]]
+    assert document.languages == [["", "de", "Language in its header"]]
 
 
 async def test_a_process_that_cannot_begin_leaves_no_socket_open(document: DocumentProcess, monkeypatch) -> None:

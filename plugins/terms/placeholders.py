@@ -51,7 +51,8 @@ _DASHED: Final = (
     "who|wie|wir|you"
 )
 # Names in programs, of users, of topics and of files: max_size, MAX_SIZE, @ann, #travel, report.pdf, and ____, but
-# not Node.js: German joins the name of a product to the next noun. And codes: SAVE20, account numbers, hashes; and
+# not Node.js: German joins the name of a product to the next noun. And codes: SAVE20, account numbers, hashes; dates
+# such as 13.06.2026, of which models repeat or drop parts;
 # code: `a b`, localStorage, getName(), --verbose. Paths are left to the models, which copy them well.
 _IDENTIFIERS: Final = (
     r"(?<![\w@])[A-Za-z0-9]{1,64}(?:_[A-Za-z0-9]{1,64}){1,16}(?!\w)",
@@ -60,6 +61,7 @@ _IDENTIFIERS: Final = (
     r"(?<![\w&])#[a-z]\w{1,63}(?!\w)",
     r"(?<![\w.,-])(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{5,64}(?![\w-])",
     r"(?<![\w.,+-])\d{12,64}(?![\w-]|[.,]\d)",
+    r"(?<![\w.,-])\d{1,2}\.\d{1,2}\.\d{4}(?![\w-]|[.,]\d)",
     r"(?<![\w./+-])(?=(?:[A-Za-z\d]{0,40}?\d[A-Za-z]){3})[A-Za-z\d]{12,200}(?![\w-])",
     r"(?<![\w./+-])(?=[\d:-]*[A-Fa-f])(?=[A-Fa-f:-]*\d)[\dA-Fa-f]{1,32}(?:[:-][\dA-Fa-f]{1,32}){3,8}(?![\w-])",
     r"(?<![\w`])`(?![\s`])[^`\n]{1,100}(?<!\s)`(?![\w`])",

@@ -19,7 +19,10 @@ pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
         (["--models", "base", "--beam-sizes", "1,33"], "argument --beam-sizes: must be at most 32"),
         (["--beam-sizes", "1,0"], "argument --beam-sizes: must be at least 1, not 0"),
         (["--rounds", "0"], "argument --rounds: must be at least 1, not 0"),
-        (["--json", "missing/out.json"], "argument --json: cannot write a file 'missing/out.json': there is no folder missing"),
+        (
+            ["--json", "missing/out.json"],
+            "argument --json: cannot write a file 'missing/out.json': there is no folder missing",
+        ),
         (["--precision", "fp16"], "argument --precision: invalid choice"),
     ],
 )

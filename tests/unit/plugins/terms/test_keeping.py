@@ -60,6 +60,7 @@ def found(text: str, keeper: Keeper = KEEPER) -> list[str]:
         ("Dear ____, this is __", ["____"]),
         ("Set MAX_SIZE and timeout_s, call pg_query() and __init__", ["MAX_SIZE", "timeout_s", "pg_query"]),
         ("Send report.pdf, not the conf. or e.g. now. #travel, C#, &#8734; and #1", ["report.pdf", "#travel"]),
+        ("From 13.06.2026 to 1.7.2026, not 1.2.3 or 10.000.000 or 3.1415", ["13.06.2026", "1.7.2026"]),
         ("Use SAVE20, A4 and BMW320d in 2026", ["SAVE20"]),
         ("DE14918977260310555940, 123456789012, 0.123456789012", ["DE14918977260310555940", "123456789012"]),
         ("550e8400-e29b-41d4-a716-446655440000 mid-1990s-style", ["550e8400-e29b-41d4-a716-446655440000"]),

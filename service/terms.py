@@ -14,7 +14,7 @@ MAYBE_UNWRITTEN: Final = re.compile(
     r"[òõùþÿċĕįĵķľŋŕůŵŷžĳŀŉſ]|[^\x00-{}-¥§©-\xad\xb0\xb1´º»\xc0-\xf6\xf8-\u017f\u2000-\u2014\u2018-\u202f‹›\u205f-\u206f€"
     r"\u2100-\u2121\u2123-\u214f←-↔−≈≠≤≥]"
 )
-MAYBE_LITERAL: Final = re.compile(r"[@_#]|://|\.[a-z]|[a-z][A-Z]|[A-Z]\d|\d[A-Za-z]|[\d.]\d{4}|`|\(\)|(?:^|\s)-\S")
+MAYBE_LITERAL: Final = re.compile(r"[@_#]|://|\.[a-z]|[a-z][A-Z]|[A-Z]\d|\d[A-Za-z]|[\d.,]\d{3}[\d.,]|`|\(\)|\B-\S")
 
 # Finds the characters of the model's translation that characters of its source became; None where it is not known.
 Aligned = Callable[[int, int], Span | None]

@@ -96,7 +96,11 @@ class TermFinder:
     """Finds all terms and kept parts of a call in a text."""
 
     def __init__(
-        self, indexes: Sequence[Index] = (), kept: _Finder | None = None, besides: _Finder | None = None
+        self,
+        indexes: Sequence[Index] = (),
+        kept: _Finder | None = None,
+        besides: _Finder | None = None,
+        written: Callable[[str], str] = str,
     ) -> None:
         """Combine glossaries.
 
@@ -104,11 +108,13 @@ class TermFinder:
             indexes: the glossaries: at the same place the longest term counts, of equal ones that of the first
                 glossary.
             kept: finds parts that stay unchanged; no term overlaps them.
-            besides: finds further parts that stay unchanged, between all others.
+            besides: finds further parts that stay unchanged, between all others ...
+            written: ... but for their signs: writes such a part in the target language.
         """
         self._indexes = indexes
         self._kept = kept
         self._besides = besides
+        self._written = written
 
     def find(self, text: str) -> Iterator[Match]:
         """Yield the matches in a text, in order and without overlaps."""
@@ -122,7 +128,8 @@ class TermFinder:
     def _between(self, text: str, begin: int, end: int) -> Iterator[Match]:
         if self._besides is not None:
             for start, stop in self._besides(text[begin:end]):
-                yield as_it_is(text, begin + start, begin + stop)
+                match = as_it_is(text, begin + start, begin + stop)
+                yield match._replace(forms=(self._written(match.name),))
 
     def _asked(self, text: str) -> Iterator[Match]:
         begin = 0

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 from dragoman.scripts import UNSPACED_CHARACTER
 from dragoman.tokenizer import Tokenizer
 from plugins.terms.finding import in_word
-from plugins.terms.placeholders import find_literals
+from plugins.terms.placeholders import GROUPED, find_literals
 from plugins.terms.terms import Terms
 from service.rewriting import Span
 from service.terms import MAYBE_UNWRITTEN
@@ -24,6 +24,9 @@ _UNSPACED_LANGUAGES: Final = frozenset(["bo", "dz", "ja", "km", "lo", "my", "th"
 # Languages in which only names have such letters.
 _WESTERN_LANGUAGES: Final = frozenset(["de", "en"])
 _LATIN: Final = re.compile(r"[\xc0-\u017f]")
+# Between the groups of digits, by the source and the target language; the target has it as its decimal point.
+_SEPARATORS: Final = {("de", "en"): ".", ("en", "de"): ","}
+_SIGNS_OF_NUMBERS: Final = str.maketrans(".,", ",.")
 _BYTE: Final = "<0x"  # begins the name of a byte piece
 _SIGNS: Final = "⁺⁻₊₋"  # of superscript and subscript numbers
 # Text that a superscript digit belongs to: a number, a unit, a variable. After another word it is a footnote mark.
@@ -41,20 +44,27 @@ _Kind: TypeAlias = Literal["L", "N", "S", ""]
 class Keeper:
     """Finds these parts for one model. Thread-safe."""
 
-    def __init__(self, tokenizer: Tokenizer, language: str) -> None:
+    def __init__(self, tokenizer: Tokenizer, language: str, target: str = "") -> None:
         """Begin with an empty cache.
 
         Args:
             language: the language that the model reads, a BCP-47 code; "" if unknown.
+            target: the language that it writes, likewise.
         """
         self._tokenizer = tokenizer
         primary = language.partition("-")[0].lower()
+        self._separator = _SEPARATORS.get((primary, target.partition("-")[0].lower()), "")
         self._reads_unspaced, self._reads_latin = primary in _UNSPACED_LANGUAGES, primary not in _WESTERN_LANGUAGES
         self._kind = lru_cache(_KEPT)(self._kind_of)
 
     def __call__(self, terms: Terms | None) -> Terms:
         """Add these parts to the terms of a request, wherever no term is."""
-        return (terms or Terms()).keeping(self.find)
+        return (terms or Terms()).keeping(self.find, self._written)
+
+    def _written(self, part: str) -> str:
+        """Write a number with the signs of the target language, and any other part as it is."""
+        is_number = self._separator and re.fullmatch(GROUPED[self._separator], part)
+        return part.translate(_SIGNS_OF_NUMBERS) if is_number else part
 
     def find(self, text: str) -> Iterator[Span]:
         """Yield the spans [start, stop), in order; adjacent words are joined, and so are adjacent pictures."""
@@ -71,7 +81,7 @@ class Keeper:
 
     def _each(self, text: str) -> Iterator[tuple[int, int, _Kind]]:
         begin = 0
-        for start, stop in find_literals(text):
+        for start, stop in find_literals(text, self._separator):
             yield from self._words(text, begin, start)
             yield start, stop, "N"
             begin = stop

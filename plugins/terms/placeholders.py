@@ -87,13 +87,28 @@ _PATTERNS: Final = (
     # Adjacent emoji.
     rf"(?:{_PICTURE}(?:\u200d{_PICTURE}){{0,16}}|{_KEYCAP})+",
 )
-_LITERAL: Final = re.compile("|".join((*_ADDRESSES, *_IDENTIFIERS)))
+
+
+def _grouped(separator: str, point: str) -> str:
+    """Make the pattern of numbers of two groups of digits or more, which models often shorten: 2.500.000,00."""
+    return rf"(?<![\w.,])\d{{1,3}}(?:[{separator}]\d{{3}}){{2,8}}(?:[{point}]\d{{1,8}})?(?!\w|[.,]\d)"
+
+
+GROUPED: Final = {".": _grouped(".", ","), ",": _grouped(",", ".")}
+_LITERAL: Final = {
+    separator: re.compile("|".join((*_ADDRESSES, *_IDENTIFIERS, *filter(None, [GROUPED.get(separator)]))))
+    for separator in ("", *GROUPED)
+}
 _PLACEHOLDER: Final = re.compile("|".join(_PATTERNS))
 
 
-def find_literals(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans [start, stop) of addresses, names in programs, of users, topics and files, and ____, in order."""
-    for found in _LITERAL.finditer(text):
+def find_literals(text: str, separator: str = "") -> Iterator[tuple[int, int]]:
+    """Yield the spans [start, stop) of addresses, names in programs, of users, topics and files, and ____, in order.
+
+    Args:
+        separator: that of the groups of digits of numbers, which are found, too: "." or ","; "": they are not.
+    """
+    for found in _LITERAL[separator].finditer(text):
         yield found.span()
 
 

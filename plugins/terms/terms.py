@@ -11,9 +11,9 @@ from service.rewriting import Span
 class Terms(TermFinder):
     """The terms of a call, see `service.terms.Terms`."""
 
-    def keeping(self, find: Callable[[str], Iterable[Span]]) -> "Terms":
-        """Give these terms, and between them the places that `find` finds in a text, which stay unchanged."""
-        return Terms(self._indexes, self._kept, find)
+    def keeping(self, find: Callable[[str], Iterable[Span]], written: Callable[[str], str] = str) -> "Terms":
+        """Give these terms, and between them the places that `find` finds in a text, which stay as `written` does."""
+        return Terms(self._indexes, self._kept, find, written)
 
     def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:
         """Make the planner for the segments of a text."""

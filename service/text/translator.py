@@ -219,14 +219,14 @@ class Translator:
         Args:
             contents: whether the text has content of kept elements, which stays for any model.
         """
-        keeper = self._keeper(language)
+        keeper = self._keeper(language, options.target_language or self.manifest.languages.target("") or "")
         if keeper is None or not (self.manifest.stand_ins or contents) or options.decoding.sampling is not None:
             return None
         return self._planner(keeper(options.terms), options)
 
-    def _new_keeper(self, language: str) -> Callable[[Terms | None], Terms] | None:
+    def _new_keeper(self, language: str, target: str) -> Callable[[Terms | None], Terms] | None:
         make = plugins.first(plugins.KEPT)
-        return make(self.tokenizer, language) if make else None
+        return make(self.tokenizer, language, target) if make else None
 
     def _planner(self, terms: Terms, options: RequestOptions) -> TermPlanner:
         prefix, forces = self.tokenizer.decode(options.prefix_ids), self._slots > 1 and options.terms is not None

@@ -83,6 +83,24 @@ def test_a_model_that_reads_such_a_script_reads_its_characters(language: str, wo
     assert found("The word 日本 means Japan.", Keeper(TOKENIZER, language)) == words
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "text", "form"),
+    [
+        ("de", "en-US", "Es kostet 2.500.000,50 Euro.", "2,500,000.50"),
+        ("en", "de", "It costs 2,500,000 euros.", "2.500.000"),
+        ("de", "en", "Am 13.06.2026 kam er.", "13.06.2026"),
+    ],
+)
+def test_a_large_number_has_the_signs_of_the_target_language(source: str, target: str, text: str, form: str) -> None:
+    [match] = Keeper(TOKENIZER, source, target)(None).find(text)
+    assert (match.kept, match.forms) == (True, (form,))
+
+
+@pytest.mark.parametrize(("source", "target"), [("de", "fr"), ("en", "en"), ("", "")])
+def test_it_is_left_to_models_of_other_languages(source: str, target: str) -> None:
+    assert not [*Keeper(TOKENIZER, source, target)(None).find("2.500.000 and 2,500,000")]
+
+
 @pytest.mark.parametrize(("language", "words"), [("de-AT", ["Šimůnek"]), ("cs", []), ("", [])])
 def test_a_model_that_reads_such_letters_reads_names_with_them(language: str, words: list[str]) -> None:
     assert found("Karel Šimůnek", Keeper(TOKENIZER, language)) == words
@@ -92,7 +110,7 @@ def test_a_model_that_reads_such_letters_reads_names_with_them(language: str, wo
 @example("See example.com/account")
 @example("A-b.js")
 def test_no_literal_lacks_the_mark_that_a_text_is_searched_for_first(text: str) -> None:
-    assert MAYBE_LITERAL.search(text) or not list(find_literals(text))
+    assert MAYBE_LITERAL.search(text) or not list(find_literals(text, "."))
 
 
 @given(st.text(st.sampled_from("ab .-1,²½Иё日👍🏽■|٣\u200d\u0301"), max_size=12))

@@ -108,8 +108,8 @@ class TermFinder:
             indexes: the glossaries: at the same place the longest term counts, of equal ones that of the first
                 glossary.
             kept: finds parts that stay unchanged; no term overlaps them.
-            besides: finds further parts that stay unchanged, between all others ...
-            written: ... but for their signs: writes such a part in the target language.
+            besides: finds further parts, between all others.
+            written: gives the form of such a part in the target language: if it differs, the model reads the part.
         """
         self._indexes = indexes
         self._kept = kept
@@ -129,7 +129,8 @@ class TermFinder:
         if self._besides is not None:
             for start, stop in self._besides(text[begin:end]):
                 match = as_it_is(text, begin + start, begin + stop)
-                yield match._replace(forms=(self._written(match.name),))
+                form = self._written(match.name)
+                yield match._replace(forms=(form,), kept=form == match.name)
 
     def _asked(self, text: str) -> Iterator[Match]:
         begin = 0

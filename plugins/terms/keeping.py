@@ -1,4 +1,4 @@
-"""Parts that stay unchanged without a request: addresses, names in programs, and what a model has no pieces for.
+"""Parts that stay without a request: addresses, names in programs, and what a model has no pieces for.
 
 A model would read words and signs without pieces byte by byte, and write other bytes: a name in another script, an
 emoji, a number with a sign that the tokenizer turns into a plain digit, as 10⁶ into 106. Latin letters up to U+017F

@@ -91,7 +91,8 @@ _PATTERNS: Final = (
 
 def _grouped(separator: str, point: str) -> str:
     """Make the pattern of numbers of two groups of digits or more, which models often shorten: 2.500.000,00."""
-    return rf"(?<![\w.,])\d{{1,3}}(?:[{separator}]\d{{3}}){{2,8}}(?:[{point}]\d{{1,8}})?(?!\w|[.,]\d)"
+    address = r"(?:(?:1?\d?\d|2[0-4]\d|25[0-5])\.){3}[12]\d\d(?!\d)"  # 192.168.100.200
+    return rf"(?<![\w.,])(?!{address})\d{{1,3}}(?:[{separator}]\d{{3}}){{2,8}}(?:[{point}]\d{{1,8}})?(?!\w|[.,]\d)"
 
 
 GROUPED: Final = {".": _grouped(".", ","), ",": _grouped(",", ".")}

@@ -12,7 +12,7 @@ class Terms(TermFinder):
     """The terms of a call, see `service.terms.Terms`."""
 
     def keeping(self, find: Callable[[str], Iterable[Span]], written: Callable[[str], str] = str) -> "Terms":
-        """Give these terms, and between them the places that `find` finds in a text, which stay as `written` does."""
+        """Give these terms, and between them the places that `find` finds in a text, in the form of `written`."""
         return Terms(self._indexes, self._kept, find, written)
 
     def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:

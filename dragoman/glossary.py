@@ -21,6 +21,7 @@ MAX_TERM_CHARACTERS: Final = 256
 MAX_FORMS: Final = 16
 MAX_FILE_BYTES: Final = 10 * 2**20
 MAX_FILE_ENTRIES: Final = 100_000
+MAX_CALL_ENTRIES: Final = 1_000  # of one call: sorting this many before admission takes a millisecond
 SUFFIXES: Final = (".csv", ".tsv", ".tmx")
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}

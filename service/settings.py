@@ -353,9 +353,7 @@ class Settings(BaseSettings):
     @classmethod
     def _has_measured_memory(cls, value: str, info: ValidationInfo) -> str:
         if value != "cpu" and info.data.get("model_memory_mb"):
-            raise ValueError(
-                "must be cpu where there is a --model-memory-mb: the memory of a model on a GPU is not known"
-            )
+            raise ValueError("must be cpu where there is a --model-memory-mb: a model's memory on a GPU is not known")
         return value
 
     @field_validator("processes")

@@ -28,13 +28,12 @@ from dragoman.commands.lines import (
 from dragoman.commands.translations import Output, Shown, untranslated
 from dragoman.errors import DataError, InvalidRequestError, UnknownLanguagePairError
 from dragoman.exit_codes import EXIT_OK
-from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
+from dragoman.glossary import MAX_CALL_ENTRIES, SUFFIXES, GlossaryEntry, GlossaryFile
 from dragoman.language import AUTO, covers, pair, several
 from dragoman.loading import load
 
 _COMMAND: Final = "translate"
 _SEED_BITS: Final = 32
-_MAX_TERMS: Final = 1_000  # of a call, as in plugins/terms/limits.py
 _LINE_BREAKS: Final = re.compile(r"[\r\n]")  # end a line of the output
 
 # Options of the command with the names of `dragoman.options.Options`.
@@ -288,9 +287,9 @@ def _terms(given: Sequence[str]) -> _Terms:
     """
     files = {each: _file(each) for each in given if _is_file(each)}
     terms = _Terms(files, [each for each in given if each and each not in files])
-    if (count := len(terms.entries)) > _MAX_TERMS:
+    if (count := len(terms.entries)) > MAX_CALL_ENTRIES:
         together = ", all files together" if len(files) > 1 else ""
-        raise InvalidRequestError(f"--glossary: must hold at most {_MAX_TERMS} terms{together}, holds {count}")
+        raise InvalidRequestError(f"--glossary: must hold at most {MAX_CALL_ENTRIES} terms{together}, holds {count}")
     return terms
 
 

@@ -4,21 +4,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from dragoman.errors import FieldViolation
-from dragoman.glossary import MAX_FORMS, GlossaryEntry, crowded, wrong_term
+from dragoman.glossary import MAX_CALL_ENTRIES, MAX_FORMS, GlossaryEntry, crowded, wrong_term
 from dragoman.v1 import translation_pb2 as pb
 
-# For one call: sorting this many before admission takes a millisecond.
-MAX_ENTRIES: Final = 1_000
 MAX_NAMES: Final = 16
 
 
 def bad_glossary(glossary: pb.Glossary) -> Iterator[FieldViolation]:
     """Find errors in the glossary of a request: in its own entries, and in the number of stored ones that it names."""
-    counts = (("entries", len(glossary.entries), MAX_ENTRIES), ("names", len(glossary.names), MAX_NAMES))
+    counts = (("entries", len(glossary.entries), MAX_CALL_ENTRIES), ("names", len(glossary.names), MAX_NAMES))
     for field, count, most in counts:
         if count > most:
             yield FieldViolation(f"options.glossary.{field}", f"must hold at most {most}, holds {count}")
-    entries = list(map(entry_of, glossary.entries[:MAX_ENTRIES]))  # all of any number would hold the event loop up
+    entries = list(map(entry_of, glossary.entries[:MAX_CALL_ENTRIES]))  # all of any number would hold the event loop up
     forms_of = dict(crowded(entries))
     for place, entry in enumerate(entries):
         field = f"options.glossary.entries[{place}]"

@@ -142,17 +142,11 @@ def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) ->
 
 def _memory(settings: Settings) -> dict[str, Any]:
     """Compute the memory of the slots of each model and its total memory, or the reason why it cannot be served."""
+    slots = _of_models(settings, lambda path: capacity.describe(Manifest.read(path), settings))
+    total = _of_models(settings, lambda path: {"bytes": model_cost.estimate(Bundle.listed(path), settings).total_bytes})
     return {
-        "kv_cache": {
-            "formula": KV_CACHE_FORMULA,
-            "models": _of_models(settings, lambda path: capacity.describe(Manifest.read(path), settings)),
-        },
-        "model_memory": {
-            "formula": model_cost.FORMULA,
-            "models": _of_models(
-                settings, lambda path: {"bytes": model_cost.estimate(Bundle.listed(path), settings).total_bytes}
-            ),
-        },
+        "kv_cache": {"formula": KV_CACHE_FORMULA, "models": slots},
+        "model_memory": {"formula": model_cost.FORMULA, "models": total},
     }
 
 

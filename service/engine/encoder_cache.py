@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from service.engine.runner import Encode
-from service.queue.result_cache import LruStore
+from service.lru import LruStore
 from service.runtime.interfaces import Memory
 from service.telemetry.metrics import ModelMetrics
 

@@ -53,7 +53,7 @@ class ModelRegistry:
         self.failed = asyncio.Event()
         metrics.queue_segments.set_function(lambda: sum(len(each.waiting) for each in self._mailboxes()))
         metrics.queue_source_tokens.set_function(
-            lambda: sum(each.waiting.load.source_tokens for each in self._mailboxes())
+            lambda: sum(box.waiting.load.source_tokens for box in self._mailboxes())
         )
         for priority in Priority:
             gauge = metrics.queue_priority_source_tokens.labels(priority.name.lower())

@@ -72,7 +72,7 @@ _TITLE: Final = re.compile(r"(?:^|\W)[^\W\d_a-z][a-z]{1,3}\.$")  # before a numb
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_COLUMN: Final = r"(?<![\s,;])[ \xa0]{3,}|(?<=\));;(?=\w)"
+_COLUMN: Final = r"(?<![\s,;])[ \xa0]{3,}|(?<=\));;(?=\w)"  # ;; between the filters of a dialog of Qt
 # Before the text of a line: # Title, > Quotation, – Item, and the number of a list, with its first word: 1. Milk
 _LEAD: Final = re.compile(r"(\s*(?:[#>*+–—-]{1,6}\s+)*+)(?:(\d{1,2}|[a-z])\.\s+(?=(\w*\.?)))?")
 # No items: 24. Dezember, d. h.

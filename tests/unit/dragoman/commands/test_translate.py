@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import structlog
 from tqdm import tqdm
 
 from dragoman.answers import Alternative, SegmentQuality, Translation, WordAlignment
@@ -316,6 +317,7 @@ def test_alternatives_of_what_is_no_line_need_json(text: str, monkeypatch, capfd
 
 
 def test_a_glossary_that_does_not_fit_the_call_is_named_by_its_flag(tmp_path: Path, monkeypatch, capfd) -> None:
+    structlog.reset_defaults()  # a command has no log, but a server that another test started in this process has
     (tmp_path / "terms.de-en.csv").write_text("Haus,house\n")
     (tmp_path / "many.csv").write_text("".join(f"term{number},x\n" for number in range(1_001)))
     monkeypatch.setenv("DRAGOMAN_GLOSSARIES", str(tmp_path))

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.queue.result_cache import LruStore
+from service.lru import LruStore
 
 LIMIT = 20
 keys = st.integers(0, 6)

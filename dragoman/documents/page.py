@@ -109,9 +109,10 @@ def say_language(content: bytes, source: str, target: str) -> bytes:
     page = decoded(content)
     root = next((tag for tag in translated_tags(page) if tag.name == "html"), None)
     said = [root.attributes[name] for name in _LANGUAGES if name in root.attributes] if root else []
+    primary = _language(target)
+    code = primary + target[len(primary) :]
     for each in sorted(said, reverse=True):  # from the end, so that the places of the others stay
         if not source or _language(each.value) == _language(source):
-            code = f"{_language(target)}{target[len(_language(target)) :]}"
             page = f'{page[: each.start]}"{code}"{page[each.stop :]}'
     return page.encode()
 

@@ -52,8 +52,8 @@ _DASHED: Final = (
 )
 # Names in programs, of users, of topics and of files: max_size, MAX_SIZE, @ann, #travel, report.pdf, and ____, but
 # not Node.js: German joins the name of a product to the next noun. And codes: SAVE20, account numbers, hashes; dates
-# such as 13.06.2026, of which models repeat or drop parts;
-# code: `a b`, localStorage, getName(), --verbose. Paths are left to the models, which copy them well.
+# such as 13.06.2026, of which models repeat or drop parts; code: `a b`, localStorage, getName(), --verbose. Paths are
+# left to the models, which copy them well.
 _IDENTIFIERS: Final = (
     r"(?<![\w@])[A-Za-z0-9]{1,64}(?:_[A-Za-z0-9]{1,64}){1,16}(?!\w)",
     r"(?<!\w)_{3,}(?!\w)",
@@ -96,10 +96,8 @@ def _grouped(separator: str, point: str) -> str:
 
 
 GROUPED: Final = {".": _grouped(".", ","), ",": _grouped(",", ".")}
-_LITERAL: Final = {
-    separator: re.compile("|".join((*_ADDRESSES, *_IDENTIFIERS, *filter(None, [GROUPED.get(separator)]))))
-    for separator in ("", *GROUPED)
-}
+_NAMES: Final = "|".join((*_ADDRESSES, *_IDENTIFIERS))
+_LITERAL: Final = {"": re.compile(_NAMES)} | {each: re.compile(f"{_NAMES}|{GROUPED[each]}") for each in GROUPED}
 _PLACEHOLDER: Final = re.compile("|".join(_PATTERNS))
 
 
